@@ -72,13 +72,7 @@ def decide(facts: RequestFacts, site: SiteView, views: Views) -> EngineDecision:
 
 
 def conclude(
-    observation: Observation,
-    facts: RequestFacts,
-    site: SiteView,
-    models: ModelView,
-    *,
-    traits: Traits,
-    started_ns: int,
+    observation: Observation, facts: RequestFacts, site: SiteView, models: ModelView, *, traits: Traits, started_ns: int
 ) -> EngineDecision:
     """Run models and rules on an observed request, and apply the site's mode.
 

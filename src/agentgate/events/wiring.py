@@ -70,12 +70,7 @@ def wire(
     metrics.show(DecisionMetrics(recorder.decisions, key_of))
     outbound = Outbound(frozenset(settings.webhook_private_hosts))
     push = Push(
-        stores.store,
-        stores.feed,
-        outbound=outbound,
-        sealer=foundation.sealer,
-        clock=foundation.clock,
-        metrics=metrics,
+        stores.store, stores.feed, outbound=outbound, sealer=foundation.sealer, clock=foundation.clock, metrics=metrics
     )
     push.explain = explain
     terms = TrafficTerms(

@@ -12,15 +12,7 @@ from agentgate.http.address import ClientAddress
 from agentgate.http.call import Call
 from agentgate.http.compression import compress
 from agentgate.http.cors import cors_headers, preflight_headers
-from agentgate.http.decode import (
-    BodyDecoder,
-    Disconnected,
-    RawBody,
-    Receive,
-    decode_query,
-    read_body,
-    read_raw,
-)
+from agentgate.http.decode import BodyDecoder, Disconnected, RawBody, Receive, decode_query, read_body, read_raw
 from agentgate.http.endpoint import Endpoint, HandlerSignature, shape_of
 from agentgate.http.forms import form_as_json, media_type_of
 from agentgate.http.replies import (

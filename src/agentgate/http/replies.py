@@ -126,11 +126,7 @@ def _raw_list(items: list[Any]) -> Raw:
 
 
 def refusal(
-    refused: Refused,
-    table: ErrorTable,
-    fields: Mapping[str, Any] | None = None,
-    *,
-    write: RefusalWriter | None = None,
+    refused: Refused, table: ErrorTable, fields: Mapping[str, Any] | None = None, *, write: RefusalWriter | None = None
 ) -> HttpAnswer:
     """Turn an error into the surface's own status and body.
 

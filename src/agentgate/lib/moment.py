@@ -9,8 +9,7 @@ LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999, which 
 
 # From Python 3.14 on, `datetime` takes 24:00 for the midnight after a day. RFC 3339 has no such hour.
 _RFC3339 = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:[0-5]\d)\Z",
-    re.ASCII,
+    r"(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:[0-5]\d)\Z", re.ASCII
 )
 
 

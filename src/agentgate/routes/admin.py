@@ -105,11 +105,7 @@ ADMIN = Surface(
             customers.approve_access_request,
             refuses=("not_found", "already_active", "invalid_state"),
         ),
-        post(
-            "/access-requests/{id}/decline",
-            customers.decline_access_request,
-            refuses=("not_found", "invalid_state"),
-        ),
+        post("/access-requests/{id}/decline", customers.decline_access_request, refuses=("not_found", "invalid_state")),
         post("/setup-link", setup.create_setup_link, status=201, refuses=("invalid_state",)),
         get("/accounts", customers.list_accounts),
         post(

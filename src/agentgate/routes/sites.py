@@ -123,12 +123,7 @@ LISTS = scoped(
         guard=ANALYTICS_READ,
         refuses=("invalid_range", "rate_limited"),
     ),
-    put(
-        "/list-entries/{entryId}",
-        lists.replace_list_entry,
-        guard=SITES_WRITE,
-        refuses=("not_found", "invalid_state"),
-    ),
+    put("/list-entries/{entryId}", lists.replace_list_entry, guard=SITES_WRITE, refuses=("not_found", "invalid_state")),
     delete("/list-entries/{entryId}", lists.end_list_entry, guard=SITES_WRITE, status=204, refuses=("not_found",)),
     get("/network-lists", networks.list_network_lists, guard=SITES_READ),
     put("/network-lists/{listName}", networks.save_network_list, guard=SITES_WRITE, refuses=("invalid_state",)),

@@ -23,14 +23,7 @@ from agentgate.lib.records import optional
 from agentgate.lib.tasks.off_loop import consumed, off_loop
 from agentgate.sites.private_tokens import directories_of
 from agentgate.sites.records import Site, SiteDetail, SiteHealthSummary, SiteSummary
-from agentgate.sites.repository import (
-    ActivityStore,
-    ListedSite,
-    SiteActivity,
-    SiteFilter,
-    SiteHealthStore,
-    SiteStores,
-)
+from agentgate.sites.repository import ActivityStore, ListedSite, SiteActivity, SiteFilter, SiteHealthStore, SiteStores
 from agentgate.sites.rules.effective import summary_of
 from agentgate.sites.token_issuers.directories import read_statuses
 

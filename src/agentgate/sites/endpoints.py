@@ -13,13 +13,7 @@ from agentgate.lib.keyring import Keyring
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.people.identity.links import LinkUrls
 from agentgate.sites import editing
-from agentgate.sites.detail import (
-    AgentPrompt,
-    read_detail,
-    read_install_status,
-    request_origin,
-    summary_pages,
-)
+from agentgate.sites.detail import AgentPrompt, read_detail, read_install_status, request_origin, summary_pages
 from agentgate.sites.health import HealthReader
 from agentgate.sites.records import (
     Adapter,

@@ -17,12 +17,7 @@ from agentgate.lib.moment import Moment
 from agentgate.sites.credentials.records import Credential
 from agentgate.sites.private_tokens import directories_of
 from agentgate.sites.records import SiteLoad, TokenIssuerStatus
-from agentgate.sites.repository import (
-    HealthCounts,
-    Sighting,
-    SiteHealthStore,
-    SiteStores,
-)
+from agentgate.sites.repository import HealthCounts, Sighting, SiteHealthStore, SiteStores
 from agentgate.sites.token_issuers.directories import read_statuses
 
 WINDOW_MS = 24 * HOUR_MS

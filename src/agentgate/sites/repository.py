@@ -181,12 +181,7 @@ class ActivityStore:
     """Counts of sites' traffic, in other databases than the sites."""
 
     def __init__(
-        self,
-        config: SqlSession,
-        sums: SiteSums,
-        *,
-        forget_site: ForgetSite,
-        hot: SqlSession | None = None,
+        self, config: SqlSession, sums: SiteSums, *, forget_site: ForgetSite, hot: SqlSession | None = None
     ) -> None:
         self._config = config
         self._sums = sums
@@ -227,8 +222,7 @@ def _activity_of(numbers: Mapping[int, str], read: list[list[Row]]) -> dict[str,
     keys = (*(outcome.value for outcome in Outcome), "monitored")
     return {
         numbers[site]: SiteActivity(
-            today=dict(zip(keys, counts, strict=True)),
-            last_event_at=Moment(last_event_ms) if last_event_ms else None,
+            today=dict(zip(keys, counts, strict=True)), last_event_at=Moment(last_event_ms) if last_event_ms else None
         )
         for site, (last_event_ms, *counts) in found.items()
     }

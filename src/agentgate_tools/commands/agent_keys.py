@@ -33,9 +33,7 @@ TIMEOUT_S = 10
 
 
 @command(agent_keys, "make", "agentgate agent-keys make keys")
-def make(
-    folder: Annotated[Path, Argument(help="Folder for agent.key and directory.json.")],
-) -> CommandAnswer:
+def make(folder: Annotated[Path, Argument(help="Folder for agent.key and directory.json.")]) -> CommandAnswer:
     """Make an Ed25519 key (agent.key) and the key set to publish (directory.json)."""
     private = folder / KEY_FILE
     if private.exists():

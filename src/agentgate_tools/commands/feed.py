@@ -40,9 +40,7 @@ def list_feed(url: AddressArgument, secret_file: SecretOption) -> CommandAnswer:
 
 
 @command(
-    feed,
-    "nftables",
-    "agentgate feed nftables http://127.0.0.1:8080 --secret-file /etc/agentgate/secret | nft -f -",
+    feed, "nftables", "agentgate feed nftables http://127.0.0.1:8080 --secret-file /etc/agentgate/secret | nft -f -"
 )
 def print_nftables(url: AddressArgument, secret_file: SecretOption) -> CommandAnswer:
     """Print a script that replaces the addresses in table inet agentgate, which drops them at ports 80 and 443."""

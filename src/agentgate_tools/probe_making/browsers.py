@@ -228,10 +228,7 @@ def collect(browser: Browser, zoom: float, programs: Sequence[Program]) -> Run:
     if len(posted.answers) != len(programs):
         raise RunFailed(f"{browser.path} at zoom {zoom:g} produced no layout")
     return Run(
-        engine=browser.engine,
-        zoom=zoom,
-        version=version_of(posted.user_agent, browser.engine),
-        answers=posted.answers,
+        engine=browser.engine, zoom=zoom, version=version_of(posted.user_agent, browser.engine), answers=posted.answers
     )
 
 

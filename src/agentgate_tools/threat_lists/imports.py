@@ -154,11 +154,7 @@ def _import_file(path: Path, gathered: Gathered) -> FileReport:
             f"{path.name} cannot be read as {kind} ({type(unreadable).__name__}: {unreadable}); {AS_PUBLISHED}"
         ) from unreadable
     return FileReport(
-        file=path.name,
-        kind=kind,
-        taken=gathered.taken,
-        refused=gathered.refused,
-        refusals=tuple(gathered.refusals),
+        file=path.name, kind=kind, taken=gathered.taken, refused=gathered.refused, refusals=tuple(gathered.refusals)
     )
 
 

@@ -44,10 +44,7 @@ def choose(margins: Floats, answers: Answers, folds: Integers) -> Calibrated:
     errors = {name: brier(scores, answers) for name, scores in tested.items()}
     best = min(CHOSEN, key=lambda name: (round(errors[name], 6), CHOSEN.index(name)))
     return Calibrated(
-        name=best,
-        calibration=CALIBRATIONS[best](margins, answers),
-        scores=tested[best],
-        brier_by_name=errors,
+        name=best, calibration=CALIBRATIONS[best](margins, answers), scores=tested[best], brier_by_name=errors
     )
 
 

@@ -104,10 +104,7 @@ def trained_until(model: StoredModel) -> Moment | None:
 
 
 def label_rates(
-    labels: list[StoredLabel],
-    kind: ModelKind,
-    scorers: tuple[Scorer | None, Scorer],
-    until: Moment | None,
+    labels: list[StoredLabel], kind: ModelKind, scorers: tuple[Scorer | None, Scorer], until: Moment | None
 ) -> dict[DecisionLabelValue, LabelRates]:
     """Return for each label but `unsure` how many decisions each model scores at the threshold or above."""
     found = {}

@@ -29,11 +29,7 @@ async def read_feature_capture(call: SiteCall, store: Store[ScoringStores], even
 
 
 async def change_feature_capture(
-    call: SiteCall,
-    body: FeatureCaptureInput,
-    store: Store[ScoringStores],
-    events: KeptEvents,
-    event_store: EventStore,
+    call: SiteCall, body: FeatureCaptureInput, store: Store[ScoringStores], events: KeptEvents, event_store: EventStore
 ) -> FeatureCapture:
     """Turn feature capture on or off. Turning it off deletes the stored vectors."""
     capture = await store.change(lambda stores: _save_capture(stores, call, body))

@@ -254,21 +254,13 @@ async def _former(stores: ScoringStores, call: Call, kind: ModelKind, version: s
     for each in await stores.models.list_former(kind):
         if each.version == version:
             return StoredModel(
-                kind=kind,
-                role=ModelRole.ACTIVE,
-                file=each.file,
-                installed_ms=call.now,
-                installed_by=call.actor.name,
+                kind=kind, role=ModelRole.ACTIVE, file=each.file, installed_ms=call.now, installed_by=call.actor.name
             )
     raise Refused("not_found", f"There is no former model of kind {kind} with this version.")
 
 
 async def _swap(
-    stores: ScoringStores,
-    call: Call,
-    action: Action,
-    next_model: StoredModel,
-    extra: Mapping[str, Any] | None = None,
+    stores: ScoringStores, call: Call, action: Action, next_model: StoredModel, extra: Mapping[str, Any] | None = None
 ) -> ModelSwap:
     kind = next_model.kind
     former = await models.find_model(stores, kind, ModelRole.ACTIVE)

@@ -5,12 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from agentgate.lib.enums import (
-    DecisionLabelValue,
-    ModelKind,
-    ModelRole,
-    ModelType,
-)
+from agentgate.lib.enums import DecisionLabelValue, ModelKind, ModelRole, ModelType
 from agentgate.lib.limits import FEATURE_CAPTURE_LEAST_DAYS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record

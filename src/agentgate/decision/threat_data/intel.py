@@ -14,14 +14,7 @@ from msgspec import Struct
 
 from agentgate.decision.threat_data.intel_file import FILE_NAME, ImportedSet, IntelRefused, SourceLine, read_set
 from agentgate.decision.threat_data.known_agents import bundled_agents, hosts_of
-from agentgate.decision.threat_data.networks import (
-    DATACENTER,
-    PRIVATE,
-    AddressTable,
-    Range,
-    make_flags,
-    network_range,
-)
+from agentgate.decision.threat_data.networks import DATACENTER, PRIVATE, AddressTable, Range, make_flags, network_range
 from agentgate.decision.threat_data.search_operators import SearchOperator, by_token, read_operators
 from agentgate.decision.threat_data.search_verification import CrawlerStatuses
 from agentgate.decision.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher

@@ -20,13 +20,7 @@ from agentgate.events.queries.queries import (
     read_page,
     visitor_range,
 )
-from agentgate.events.queries.records import (
-    DecisionPage,
-    Metrics,
-    SiteAnalytics,
-    VisitorDetail,
-    VisitorPage,
-)
+from agentgate.events.queries.records import DecisionPage, Metrics, SiteAnalytics, VisitorDetail, VisitorPage
 from agentgate.events.queries.terms import TrafficTerms
 from agentgate.events.time_ranges import TimeRange
 from agentgate.http.call import SiteCall

@@ -15,14 +15,7 @@ import msgspec
 
 from agentgate.events.decision_ids import first_id, id_time_ms
 from agentgate.events.records import SHAPE, Event, Pattern, Recorded, Repeated
-from agentgate.events.storage.codes import (
-    KIND_CODES,
-    MODE_CODES,
-    OUTCOME_CODES,
-    SOLVE_TYPE_CODES,
-    STAGE_CODES,
-    signed,
-)
+from agentgate.events.storage.codes import KIND_CODES, MODE_CODES, OUTCOME_CODES, SOLVE_TYPE_CODES, STAGE_CODES, signed
 from agentgate.events.storage.dictionary import LONGEST, OTHER, KnownWords, WordKind
 from agentgate.events.storage.shapes import (
     ACTION,

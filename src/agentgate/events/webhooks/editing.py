@@ -105,10 +105,7 @@ async def rotate(stores: WebhookStores, call: SiteCall, webhook_id: str, sealer:
     before = await get(stores, call.site_id, webhook_id)
     secret, ends_ms = new_secret(), call.now + OVERLAP_MS
     after = replace(
-        before,
-        secret=seal_secret(sealer, before.id, secret),
-        replaced_secret=before.secret,
-        replaced_until_ms=ends_ms,
+        before, secret=seal_secret(sealer, before.id, secret), replaced_secret=before.secret, replaced_until_ms=ends_ms
     )
     await stores.webhooks.save_webhook(after)
     shown = show(after, call)

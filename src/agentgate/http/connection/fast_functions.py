@@ -216,8 +216,5 @@ def refusal_reply(status: int, code: str, target: bytes) -> HotReply:
 
 FAILED = json_reply(500, "internal_error", message="Internal error.")
 OVERLOADED = json_reply(
-    503,
-    "unavailable",
-    message="AgentGate is overloaded. Try again in 5 seconds.",
-    headers=[(b"retry-after", b"5")],
+    503, "unavailable", message="AgentGate is overloaded. Try again in 5 seconds.", headers=[(b"retry-after", b"5")]
 )

@@ -156,17 +156,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = None
     probes_dir: Annotated[
         Path | None,
-        Setting(
-            values.optional_folder(),
-            "Folder of private probe pools. Default: `probes` in the data directory",
-        ),
+        Setting(values.optional_folder(), "Folder of private probe pools. Default: `probes` in the data directory"),
     ] = None
     confirm_crawlers: Annotated[
         str,
-        Setting(
-            values.choice("on", "off"),
-            "Verify search engine crawlers with DNS lookups",
-        ),
+        Setting(values.choice("on", "off"), "Verify search engine crawlers with DNS lookups"),
     ] = "on"
     dns_servers: Annotated[
         tuple[ListenAddress, ...],
@@ -181,8 +175,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     webhook_private_hosts: Annotated[
         tuple[str, ...],
         Setting(
-            values.hosts(),
-            "Hosts of webhooks and network lists that may use HTTP and private addresses. Default: none",
+            values.hosts(), "Hosts of webhooks and network lists that may use HTTP and private addresses. Default: none"
         ),
     ] = ()
     site_private_hosts: Annotated[

@@ -150,10 +150,7 @@ SPOOL_BYTES = Series(
     Merge.GREATEST,
 )
 EVENT_FAILURES = Series(
-    "agentgate_event_write_failures",
-    _C,
-    (),
-    "Decision events that were lost; investigate any value above 0",
+    "agentgate_event_write_failures", _C, (), "Decision events that were lost; investigate any value above 0"
 )
 STORE_SECONDS = Series(
     "agentgate_store_duration_seconds",
@@ -169,10 +166,7 @@ STORE_UP = Series(
     Merge.LEAST,
 )
 WEBHOOKS = Series(
-    "agentgate_webhook_deliveries",
-    _C,
-    ("type", "result"),
-    "Attempts to deliver to a webhook: `delivered` or `failed`",
+    "agentgate_webhook_deliveries", _C, ("type", "result"), "Attempts to deliver to a webhook: `delivered` or `failed`"
 )
 NETWORK_LISTS = Series(
     "agentgate_network_list_refreshes",

@@ -419,12 +419,7 @@ def request_access(
 
 
 def accounts(
-    request: Request,
-    email: str,
-    memberships: Sequence[Membership],
-    invitations: Sequence[OpenInvitation],
-    *,
-    csrf: str,
+    request: Request, email: str, memberships: Sequence[Membership], invitations: Sequence[OpenInvitation], *, csrf: str
 ) -> str:
     """Return the card for choosing an account or accepting an invitation. Each is one form."""
     words = words_for(request)

@@ -105,11 +105,7 @@ def as_member(invitation: StoredInvitation) -> Member:
 
 
 async def _record(
-    stores: AccountStores,
-    call: Call,
-    action: Action,
-    invitation: StoredInvitation,
-    **detail: object,
+    stores: AccountStores, call: Call, action: Action, invitation: StoredInvitation, **detail: object
 ) -> None:
     subject = Subject(account_id=invitation.account_id, target=invitation.id)
     await record(stores, call, action, subject, {"email": invitation.email, **detail})

@@ -63,11 +63,7 @@ async def add_member(
         issued = await issue_link(stores, call, LinkKind.INVITE, user.id, account_id=account.id)
     added = await get_membership(stores, account.id, user.id)
     await record(
-        stores,
-        call,
-        Action.MEMBER_INVITE,
-        _subject(account, added),
-        {"email": added.email, "role": role.value},
+        stores, call, Action.MEMBER_INVITE, _subject(account, added), {"email": added.email, "role": role.value}
     )
     return added, issued
 
@@ -139,13 +135,7 @@ async def resend_invite(
     if user is None or user.password_hash is not None:
         raise Refused("already_active", "This member has already set a password, so an invitation is not needed.")
     issued = await issue_link(stores, call, LinkKind.INVITE, user_id, account_id=account.id)
-    await record(
-        stores,
-        call,
-        Action.MEMBER_RESEND,
-        _subject(account, member),
-        {"email": member.email},
-    )
+    await record(stores, call, Action.MEMBER_RESEND, _subject(account, member), {"email": member.email})
     return member, issued
 
 
@@ -185,8 +175,7 @@ def check_may_touch(actor_role: AccountRole | None, role: AccountRole) -> None:
     """Allow only owners and operators (None) to create, change or remove an owner."""
     if role == AccountRole.OWNER and actor_role not in {None, AccountRole.OWNER}:
         raise Refused(
-            "forbidden",
-            f"Only an owner may add, change or remove owners; it takes {ConsolePermission.ACCOUNT_DELETE}.",
+            "forbidden", f"Only an owner may add, change or remove owners; it takes {ConsolePermission.ACCOUNT_DELETE}."
         )
 
 

@@ -103,12 +103,7 @@ class UserSessions:
             raise Refused("session_expired")
         created_ms = session.created_ms if session.stage is stage else call.now
         return await self._add(
-            stores,
-            call,
-            session.user_id,
-            account_id=account_id,
-            stage=stage,
-            began=Began(created_ms, session.issuer),
+            stores, call, session.user_id, account_id=account_id, stage=stage, began=Began(created_ms, session.issuer)
         )
 
     async def find(self, store: Store[IdentityStores], call: Call, secret: str) -> UserSession:

@@ -23,8 +23,7 @@ CopyProgress = Callable[[str, int, int], None]
 
 
 def backup(
-    folder: Annotated[Path, Argument(help="An empty or new folder for the backup.")],
-    settings: Settings,
+    folder: Annotated[Path, Argument(help="An empty or new folder for the backup.")], settings: Settings
 ) -> CommandAnswer:
     """Back up every database into a folder and verify each copy. The service may keep running.
 

@@ -37,8 +37,7 @@ async def create_credential(
     current = [each for each in await stores.credentials.list_credentials(call.site_id) if each.is_current()]
     if len(current) >= limit:
         raise Refused(
-            "credential_limit",
-            f"The site has {len(current)} of {limit} active credentials. Revoke one first.",
+            "credential_limit", f"The site has {len(current)} of {limit} active credentials. Revoke one first."
         )
     made = await _add(stores, call, name)
     await _record(stores, call, Action.CREDENTIAL_CREATE, made.credential)

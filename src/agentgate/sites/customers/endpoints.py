@@ -25,13 +25,7 @@ from agentgate.lib.names import check_name
 from agentgate.lib.records import Query, given, optional, optional_moment, to_wire
 from agentgate.lib.tasks.off_loop import consumed, off_loop
 from agentgate.people.accounts import access_requests, api_tokens, lifecycle, members
-from agentgate.people.accounts.lifecycle import (
-    PURGE_MS,
-    Invited,
-    found_account,
-    get_account,
-    invite_newcomer,
-)
+from agentgate.people.accounts.lifecycle import PURGE_MS, Invited, found_account, get_account, invite_newcomer
 from agentgate.people.accounts.records import (
     AccessRequest,
     AccessRequestList,

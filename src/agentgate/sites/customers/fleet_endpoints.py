@@ -53,11 +53,7 @@ async def create_fleet_credential(
         )
     secret = new_secret(CREDENTIAL_SECRET_PREFIX)
     credential = FleetCredential(
-        id=new_fleet_id(),
-        account_id=call.account.id,
-        name=name,
-        unknown_hosts=body.unknown_hosts,
-        created_at=call.now,
+        id=new_fleet_id(), account_id=call.account.id, name=name, unknown_hosts=body.unknown_hosts, created_at=call.now
     )
     await stores.fleets.add_fleet(credential, digest(secret))
     await _record(stores, call, Action.FLEET_CREATE, credential)

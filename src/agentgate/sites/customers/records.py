@@ -99,10 +99,7 @@ class SuspendAccountInput(Input, frozen=True, kw_only=True):
 
     reason: Annotated[
         str,
-        Meta(
-            min_length=SUSPEND_ACCOUNT_REASON_CHARACTERS.least,
-            max_length=SUSPEND_ACCOUNT_REASON_CHARACTERS.most,
-        ),
+        Meta(min_length=SUSPEND_ACCOUNT_REASON_CHARACTERS.least, max_length=SUSPEND_ACCOUNT_REASON_CHARACTERS.most),
     ]
 
 

@@ -194,11 +194,7 @@ def _changed(
 ) -> StoredNetworkList:
     networks = changed([] if empty else unpack(before.networks), added, removed)
     return replace(
-        before,
-        networks=pack(networks),
-        count=len(networks),
-        revision=before.revision + 1,
-        changed_ms=int(call.now),
+        before, networks=pack(networks), count=len(networks), revision=before.revision + 1, changed_ms=int(call.now)
     )
 
 

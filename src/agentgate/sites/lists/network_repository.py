@@ -53,12 +53,7 @@ class NetworkListStore(LockingRepository):
         """Save an existing list unless its revision is another than the given one; return whether it was."""
         values = {name: getattr(found, name) for name in _FIELDS} | {"source": found.source.value}
         changed = await _LISTS.change(
-            self._session,
-            "site_id = $1 AND name = $2 AND revision = $3",
-            found.site_id,
-            found.name,
-            revision,
-            **values,
+            self._session, "site_id = $1 AND name = $2 AND revision = $3", found.site_id, found.name, revision, **values
         )
         return changed == 1
 

@@ -147,12 +147,7 @@ class PostgresDatabase(_Statements):
     """Implements Database on PostgreSQL. It connects when it is first used, and again by itself after a failure."""
 
     def __init__(
-        self,
-        url: str,
-        *,
-        max_connections: int = 10,
-        acquire_timeout_s: float = 1.0,
-        command_timeout_s: float = 5.0,
+        self, url: str, *, max_connections: int = 10, acquire_timeout_s: float = 1.0, command_timeout_s: float = 5.0
     ) -> None:
         self._pool = PostgresPool(
             url,

@@ -102,9 +102,7 @@ def protect_site(
 
 @command(site, "under-attack", "agentgate site under-attack site_shop1")
 def declare_attack(
-    site_key: SiteArgument,
-    api: AdminApi,
-    off: Annotated[bool, Option("--off", help="End it now.")] = False,
+    site_key: SiteArgument, api: AdminApi, off: Annotated[bool, Option("--off", help="End it now.")] = False
 ) -> CommandAnswer:
     """Require a browser check on the whole site for an hour, as if it was flooded."""
     found = api.call("PATCH", site_path(site_key), {"underAttack": not off})

@@ -63,11 +63,7 @@ class TrafficDays:
             day_least, day_end = day_bounds(day)
             whole = least <= day_least and day_end <= end
             part = DayPart(
-                day,
-                max(day_least, least),
-                min(day_end, end),
-                rolled_up=whole and day in closed,
-                indexed=day in closed,
+                day, max(day_least, least), min(day_end, end), rolled_up=whole and day in closed, indexed=day in closed
             )
             # Of a closed day without its events, only the whole is known.
             if part.rolled_up or day in present:

@@ -227,11 +227,7 @@ class SqlScoreSamples:
         return await self._segments.days()
 
     async def _newest(
-        self,
-        pairs: list[int] | None,
-        since_id: int,
-        limit: int,
-        shadow: tuple[ModelKind, str] | None = None,
+        self, pairs: list[int] | None, since_id: int, limit: int, shadow: tuple[ModelKind, str] | None = None
     ) -> list[ScoreSample]:
         found: list[ScoreSample] = []
         for day in reversed(await self._segments.days()):

@@ -17,13 +17,7 @@ from agentgate.people.accounts.access_requests import new_request
 from agentgate.people.accounts.endpoints.passkeys import show
 from agentgate.people.accounts.guards import UserCall
 from agentgate.people.accounts.lifecycle import create_account
-from agentgate.people.accounts.mfa_records import (
-    MfaDisableInput,
-    MfaEnableInput,
-    MfaSetup,
-    MfaState,
-    RecoveryCodes,
-)
+from agentgate.people.accounts.mfa_records import MfaDisableInput, MfaEnableInput, MfaSetup, MfaState, RecoveryCodes
 from agentgate.people.accounts.proofs import SignInProofs, one_of
 from agentgate.people.accounts.records import (
     AccessRequestInput,
