@@ -43,8 +43,6 @@ FLOODS = frozenset(("rate.visitor.high", "rate.network.extreme"))
 
 
 class ChallengeIssuer:
-    """Makes challenges."""
-
     def __init__(
         self,
         store: ChallengeStore,

@@ -18,8 +18,6 @@ class Binding(Struct, frozen=True, kw_only=True):
 
 
 class StoredChallenge(Binding, frozen=True, kw_only=True):
-    """A challenge as it is kept."""
-
     id: str
     # Random; the salts of the work and the program come from it.
     seed: bytes

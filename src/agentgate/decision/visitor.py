@@ -6,8 +6,6 @@ from agentgate.lib.mac import PreparedMac
 
 
 class Visitors:
-    """Makes pseudonyms."""
-
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
         self._generation = -1

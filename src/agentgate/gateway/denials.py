@@ -68,8 +68,6 @@ class DeniedRequest(Struct, frozen=True):
 
 
 class FinalResponses(Protocol):
-    """Renders final responses."""
-
     async def render(self, denial: FinalDenial, request: DeniedRequest) -> HotReply:
         """Return the page for a navigation, and JSON for all else."""
 

@@ -57,8 +57,6 @@ _KEYS = RecordTable("service_key", StoredKey)
 
 
 class KeyStore(LockingRepository):
-    """The keys in SQL."""
-
     async def list_keys(self) -> list[StoredKey]:
         """Return every key that was ever made and not swept, newest first."""
         return [_KEYS.read(row) for row in await self._session.all(f"{_KEYS.select} ORDER BY created_ms DESC, id")]

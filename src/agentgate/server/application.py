@@ -204,7 +204,6 @@ class Application:
 
     @property
     def signing_keys(self) -> SigningKeys:
-        """The keys that sign receipts."""
         return self.browser_check.signing_keys
 
     @classmethod

@@ -28,7 +28,6 @@ class AiTerms:
         self._base_url = base_url
 
     def robots(self, site_key: str) -> str:
-        """Return the robots.txt of a site."""
         site = self._find(site_key)
         return robots_txt(site.robots_txt, site.ai_use, self._crawlers(), self._license_url(site))
 
@@ -38,7 +37,6 @@ class AiTerms:
         return license_xml(min(site.origins, default=""), site.ai_use)
 
     def headers(self, site_key: str) -> dict[str, str]:
-        """Return the header lines of a site."""
         site = self._find(site_key)
         return {} if site.ai_use is None else dict(header_lines(site.ai_use, self._license_url(site)))
 

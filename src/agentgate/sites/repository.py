@@ -86,8 +86,6 @@ ForgetSite = Callable[[int], Awaitable[None]]
 
 
 class SiteStore(LockingRepository):
-    """The sites of all accounts."""
-
     async def add_site(self, site: Site) -> bool:
         """Insert a site; False when its key exists already."""
         # Numbers are sequential. Even the numbers of purged sites are never reused.
@@ -189,7 +187,6 @@ class ActivityStore:
         self._hot = hot
 
     async def list_activity(self, site_ids: Sequence[str], *, now_ms: int) -> dict[str, SiteActivity]:
-        """Return the activity of those sites that had any."""
         numbers: dict[int, str] = dict(await self._numbers(site_ids))
         counts = await self._sums.list_sums(now_ms // DAY_MS, min(numbers, default=0), max(numbers, default=0))
         return await off_loop(sum(map(len, counts)), lambda: _activity_of(numbers, counts))

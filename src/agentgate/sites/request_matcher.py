@@ -103,7 +103,6 @@ class RequestMatcher:
 
     @property
     def host_bits(self) -> int:
-        """The bits of all predicates on the host."""
         return 0 if self._predicates is None else self._predicates.host_bits
 
     def of_call(self, address: str, visitor: int | None, user_agent: str | None) -> Traits:

@@ -68,8 +68,6 @@ class Reading(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """One request and its result."""
-
     name: str
     expected: str
     answered: str

@@ -73,8 +73,6 @@ class GuardedSite(Site):
 
 
 class DoctorExaminer:
-    """Implements Examiner."""
-
     def __init__(self, settings: Settings, clock: Clock, outbound: SiteOutbound | None = None) -> None:
         # Separate threads: a name server that never responds would occupy the threads of the whole service.
         names = ThreadPoolExecutor(AT_ONCE, "site-test-names")

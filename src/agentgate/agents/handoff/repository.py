@@ -87,8 +87,6 @@ class AgentGrantList(Record, frozen=True, kw_only=True):
 
 
 class StoredHandoff(Struct, frozen=True, kw_only=True):
-    """A handoff as it is kept."""
-
     id: str
     # Identifies the request: while it is set, the same request finds this handoff.
     request_key: bytes | None
@@ -194,8 +192,6 @@ class HandoffStore(Repository):
 
 
 class GrantStore(Repository):
-    """Grants to agents."""
-
     async def add_grant(self, grant: StoredGrant) -> None:
         await _GRANTS.add(self._session, grant)
 

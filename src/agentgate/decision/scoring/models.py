@@ -92,7 +92,6 @@ class ModelDirectory:
 
     @property
     def view(self) -> ModelView:
-        """The models as they are now."""
         return self._view
 
     async def refresh(self, store: Store[ScoringStores]) -> None:

@@ -27,8 +27,6 @@ class KnownStatus(StrEnum):
 
 
 class KnownAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One agent."""
-
     # The origin of its key set, which is under the well-known path.
     origin: Annotated[str, Meta(pattern=r"^https://[a-z0-9-]+(\.[a-z0-9-]+)+\Z", max_length=261)]
     name: Line
@@ -45,8 +43,6 @@ class KnownAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class KnownAgentFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """A list of agents."""
-
     note: str
     agents: Annotated[tuple[KnownAgent, ...], Meta(min_length=1, max_length=MOST_AGENTS)]
 

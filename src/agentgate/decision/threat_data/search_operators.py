@@ -17,8 +17,6 @@ OPERATOR_FILE = Path(__file__).parent / "data" / "search_operators.json"
 
 
 class SearchOperator(Struct, frozen=True, gc=False):
-    """One operator."""
-
     # The number of its bit in a table of addresses, never reused.
     number: int
     name: str

@@ -163,7 +163,6 @@ async def save_label(
 
 
 def evidence_of(event: Event) -> LabelEvidence:
-    """Return the evidence of an event."""
     return LabelEvidence(
         time=Moment(id_time_ms(event.id)),
         kind=event.kind,

@@ -48,8 +48,6 @@ class DecisionLabel(Record, frozen=True, kw_only=True):
 
 
 class StoredLabel(Struct, frozen=True, kw_only=True):
-    """A label as stored."""
-
     site_id: str
     decision: int
     label: DecisionLabelValue

@@ -13,8 +13,6 @@ _LABELS = RecordTable("decision_label", StoredLabel, json=("evidence",))
 
 
 class LabelStore(LockingRepository):
-    """Labels of decisions."""
-
     async def lock_label(self, site_id: str, decision: int) -> None:
         """Keep other units of work from labeling the same decision until this one is done."""
         await self._session.lock("decision-label", site_id, str(decision))

@@ -161,8 +161,6 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 class StoredWebhook(Struct, frozen=True, kw_only=True):
-    """A webhook as stored."""
-
     id: str
     site_id: str
     # The account that chose the address. If the site has moved to another account since, nothing is pushed.

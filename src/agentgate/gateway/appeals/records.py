@@ -90,8 +90,6 @@ class AppealLabelInput(Input, frozen=True, kw_only=True):
 
 
 class StoredAppeal(Struct, frozen=True, kw_only=True):
-    """An appeal as the store keeps it."""
-
     id: str
     site_id: str
     # Of the secret in the person's link.

@@ -12,8 +12,6 @@ _APPEALS = RecordTable("appeal", StoredAppeal)
 
 
 class AppealStore(LockingRepository):
-    """Appeals of sites."""
-
     async def lock_appeals(self, site_id: str) -> None:
         """Keep other units of work from changing the site's appeals until this one is done."""
         await self._session.lock("appeals", site_id)

@@ -43,7 +43,6 @@ class SiteFacts(Struct, frozen=True, kw_only=True):
 
     @property
     def hour(self) -> int:
-        """The present hour."""
         return self.now_ms // HOUR_MS
 
     def count(self, first: int, end: int, of: Callable[[Counts], int]) -> int:

@@ -41,8 +41,6 @@ class _Looked(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class NoticeSending:
-    """Finds and sends notices."""
-
     store: Store[NoticeStores]
     read_health: ReadHealth
     counts: CountStore

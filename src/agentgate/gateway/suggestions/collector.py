@@ -63,8 +63,6 @@ class _Count:
 
 
 class _SiteGroups:
-    """The groups of one site."""
-
     __slots__ = ("claimed", "hour", "opened", "proven", "site_key")
 
     def __init__(self, site_key: str) -> None:

@@ -90,8 +90,6 @@ class SeenGroup(NamedTuple):
 
 
 class StoredSuggestion(Struct, frozen=True, kw_only=True):
-    """A suggestion as the store keeps it."""
-
     id: str
     site_id: str
     method: str

@@ -14,8 +14,6 @@ _SUGGESTIONS = RecordTable("suggestion", StoredSuggestion, json=("networks", "op
 
 
 class SuggestionStore(LockingRepository):
-    """Suggestions of sites."""
-
     async def lock_suggestions(self, site_id: str) -> None:
         """Keep other units of work from changing the site's suggestions until this one is done."""
         await self._session.lock("suggestions", site_id)

@@ -18,8 +18,6 @@ LabelPairs = tuple[tuple[str, str], ...]
 
 
 class MergedSample(Struct, frozen=True, array_like=True):
-    """One sample."""
-
     family: str
     name: str
     labels: LabelPairs

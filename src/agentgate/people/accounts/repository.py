@@ -143,8 +143,6 @@ _ACCOUNT_COLUMNS = f"{IS_PROTECTED.format(account='account')}, {_LIMITS.qualifie
 
 
 class AccountStore(LockingRepository):
-    """Customer accounts."""
-
     async def add_account(self, account: StoredAccount) -> None:
         await _ACCOUNTS.add(self._session, account, protected=int(account.protected), **_further_columns(account))
 
@@ -281,8 +279,6 @@ _FROM_MEMBERSHIP = f"""SELECT {_MEMBER_COLUMNS}
 
 
 class MemberStore(Repository):
-    """The members of accounts."""
-
     async def add_membership(
         self, account_id: str, user_id: str, role: AccountRole, joined_ms: int, *, by_group: bool = False
     ) -> bool:

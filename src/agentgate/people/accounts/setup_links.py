@@ -42,7 +42,6 @@ class SetupLinkStore(LockingRepository):
         await self._session.lock("setup-link")
 
     async def has_password(self) -> bool:
-        """Return whether any user has a password."""
         return bool(await self._session.all("SELECT 1 FROM users WHERE password_hash IS NOT NULL LIMIT 1"))
 
     async def add_link(self, link: StoredSetupLink) -> None:

@@ -157,8 +157,6 @@ class SessionStore(LockingRepository, Generic[S]):
 
 
 class UserSessionStore(SessionStore[UserSession]):
-    """Sessions of users."""
-
     _table = _SESSIONS
 
     async def list_sessions(self, user_id: str) -> list[UserSession]:
@@ -209,8 +207,6 @@ class UserSessionStore(SessionStore[UserSession]):
 
 
 class LinkStore(LockingRepository):
-    """One-time links."""
-
     async def add_link(self, link: StoredLink) -> None:
         await _LINKS.add(self._session, link)
 
@@ -243,8 +239,6 @@ class LinkStore(LockingRepository):
 
 
 class OperatorSessionStore(SessionStore[OperatorSession]):
-    """Sessions of operators."""
-
     _table = _OPERATOR_SESSIONS
 
     async def list_sessions(self, created_after_ms: int) -> list[OperatorSession]:

@@ -55,7 +55,6 @@ class SelfTestReport(NamedTuple):
 
     @property
     def wrong(self) -> list[FunctionResult]:
-        """The functions with a wrong result."""
         return [each for each in self.results if each.wrong]
 
     @property

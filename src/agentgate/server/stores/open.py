@@ -186,7 +186,6 @@ def _clickhouse(
 
 
 def open_clickhouse(url: str, cluster: str) -> ClickhouseClient:
-    """Return a client of ClickHouse, or of a cluster of it."""
     # A shard has all events of a visitor, so it can count returning visitors by itself; and an insert returns only when
     # all shards have it.
     settings = {"distributed_product_mode": "local", "distributed_foreground_insert": "1"} if cluster else {}

@@ -96,8 +96,6 @@ class NetworksQuery(Query, frozen=True, kw_only=True):
 
 
 class StoredNetworkList(Struct, frozen=True, kw_only=True):
-    """A network list as the store keeps it."""
-
     site_id: str
     name: str
     source: NetworkSource

@@ -14,8 +14,6 @@ _FIELDS = tuple(name for name in StoredNetworkList.__struct_fields__ if name not
 
 
 class NetworkListStore(LockingRepository):
-    """The network lists of sites."""
-
     async def lock_networks(self, site_id: str) -> None:
         """Keep other units of work from changing the site's network lists until this one is done."""
         await self._session.lock("network_lists", site_id)

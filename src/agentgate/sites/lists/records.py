@@ -98,8 +98,6 @@ class ListBacktestReport(Record, frozen=True, kw_only=True):
 
 
 class StoredEntry(Struct, frozen=True, kw_only=True):
-    """An entry as the store keeps it."""
-
     id: str
     site_id: str
     kind: ListKind

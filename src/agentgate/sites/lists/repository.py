@@ -12,8 +12,6 @@ ENTRIES = RecordTable("site_list_entry", StoredEntry)
 
 
 class ListStore(LockingRepository):
-    """The lists of sites."""
-
     async def lock_lists(self, site_id: str) -> None:
         """Keep other units of work from changing the site's lists until this one is done."""
         await self._session.lock("lists", site_id)

@@ -15,8 +15,6 @@ _COLUMNS = "rule_set, overrides, effective_version, revision, updated_ms, update
 
 
 class RuleStore(Repository):
-    """The rules of sites."""
-
     async def find_rules(self, site_id: str) -> StoredRules | None:
         """Return a site's stored rules; None if it never had any."""
         row = await self._session.one(
@@ -98,7 +96,6 @@ class RuleStore(Repository):
 
 
 def stored_rules(row: Row) -> StoredRules:
-    """Return the record of a row."""
     rule_set, overrides, effective_version, revision, updated_ms, updated_by, preset = row[:7]
     return StoredRules(
         overrides=json.loads(overrides),

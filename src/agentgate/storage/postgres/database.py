@@ -98,8 +98,6 @@ class _Statements(ABC):
 
 
 class PostgresTransaction(_Statements):
-    """Implements Transaction."""
-
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._open = True

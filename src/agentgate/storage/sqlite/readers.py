@@ -33,7 +33,6 @@ class SqliteReaders:
         self._closed = False
 
     async def read(self, fetch: Fetch[T], prepared: Statement, values: Sequence[Value]) -> T:
-        """Run a statement that only reads."""
         check_values(values)
         try:
             reading = asyncio.get_running_loop().run_in_executor(self._threads, self._read, fetch, prepared, values)

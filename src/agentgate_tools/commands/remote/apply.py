@@ -36,7 +36,6 @@ class SiteList(NamedTuple):
     keys: tuple[str, ...]
 
     def of(self, item: Any) -> dict[str, Any]:
-        """Return an item as the file has it."""
         return {key: item[key] for key in self.keys if key in item and item[key] != ""}
 
 

@@ -54,8 +54,6 @@ _FIRST = "SELECT min(id), count() FROM event WHERE site = $1 AND id >= $2 AND id
 
 
 class ClickhouseCounts(CountStore, SightingStore):
-    """Counts in ClickHouse."""
-
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
@@ -111,8 +109,6 @@ _SOLVED = f"""SELECT solve_ms FROM event WHERE site = $1 AND id >= $2 AND id < $
 
 
 class ClickhouseValues(SqlCounters, ValueStore):
-    """Values in ClickHouse."""
-
     def __init__(self, stats: Reader, reader: Reader, words: KnownWords) -> None:
         super().__init__(stats)
         self._reader = reader
@@ -159,8 +155,6 @@ _OF_EVENTS = f"""SELECT visitor, min(id), max(id), {VISITOR_SUMS}, groupUniqArra
 
 
 class ClickhouseVisitors(VisitorStore):
-    """Visitors in ClickHouse."""
-
     def __init__(self, client: ClickhouseClient, words: KnownWords) -> None:
         self._client = client
         self._words = words
@@ -241,8 +235,6 @@ _ONE = f"SELECT {_COLUMNS} FROM event WHERE id = $1 AND site = $2 AND id >= $3 A
 
 
 class ClickhouseDecisions(DecisionRows, DecisionStore):
-    """Decisions in ClickHouse."""
-
     def __init__(self, reader: Reader, words: KnownWords, labels: LabelStore) -> None:
         super().__init__(words, labels)
         self._reader = reader

@@ -253,8 +253,6 @@ class _Day:
 
 
 class _DaySession(Reader):
-    """Reads one day."""
-
     dialect: Literal["sqlite"] = "sqlite"
 
     def __init__(self, segments: SqliteSegments, day: int) -> None:

@@ -44,8 +44,6 @@ COUNTED = ", ".join(COUNT_EXPRESSIONS)
 
 
 class SqlCounts(CountStore, SightingStore):
-    """Counts in SQL."""
-
     def __init__(self, stats: Reader, days: TrafficDays) -> None:
         self._stats = stats
         self._days = days

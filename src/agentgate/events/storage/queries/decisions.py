@@ -91,8 +91,6 @@ class DecisionRows:
 
 
 class SqlDecisions(DecisionRows, DecisionStore):
-    """Decisions in SQL."""
-
     def __init__(self, stats: Reader, days: TrafficDays, words: KnownWords, labels: LabelStore) -> None:
         super().__init__(words, labels)
         self._stats = stats

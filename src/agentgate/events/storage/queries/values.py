@@ -93,8 +93,6 @@ class SqlCounters:
 
 
 class SqlValues(SqlCounters, ValueStore):
-    """Values in SQL."""
-
     def __init__(self, stats: Reader, days: TrafficDays, words: KnownWords) -> None:
         super().__init__(stats)
         self._days = days

@@ -68,8 +68,6 @@ _Seen = tuple[int, int]
 
 @dataclass
 class VisitorTotals:
-    """The totals of one visitor."""
-
     first: int
     last: int
     sums: list[int]
@@ -83,8 +81,6 @@ class VisitorTotals:
 
 
 class SqlVisitors(VisitorStore):
-    """Visitors in SQL."""
-
     def __init__(self, stats: Reader, days: TrafficDays, words: KnownWords) -> None:
         self._stats = stats
         self._days = days

@@ -12,8 +12,6 @@ _ANYTHING = "\uffff"
 
 
 class Glob:
-    """A compiled glob."""
-
     __slots__ = ("_first", "_last", "_least", "_middle", "parts")
 
     def __init__(self, parts: Iterable[str]) -> None:

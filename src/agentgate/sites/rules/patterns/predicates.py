@@ -90,7 +90,6 @@ class Predicates:
 
     @property
     def host_bits(self) -> int:
-        """The bits of all predicates on the host."""
         return sum(bit for _, bit in self._hosts)
 
     def of_headers(self, headers: Iterable[HeaderPredicate], value_of: Callable[[str], str | None]) -> int:
