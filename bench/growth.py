@@ -28,7 +28,7 @@ from agentgate.lib.cursors import Cursors
 from agentgate.lib.enums import AccountStatus
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.tasks.off_loop import consumed, off_loop
-from agentgate.people.identity.jobs import sweep
+from agentgate.people.accounts.jobs import sweep
 from agentgate.server.stores.open import SETS
 from agentgate.server.worker_tuning import tune_worker
 from agentgate.sites.customers.records import AccountList, CustomerFilter

@@ -21,7 +21,7 @@ from agentgate.events.decision_ids import first_id
 from agentgate.events.queries.analytics import read_site_analytics
 from agentgate.events.queries.metrics import read_site_metrics
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
-from agentgate.events.queries.terms import TrafficTerms
+from agentgate.events.queries.queries import TrafficTerms
 from agentgate.events.records import Count, CounterName, Event
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.http.call import SiteCall
+from agentgate.http.call import Actor, SiteCall
 from agentgate.http.request import Request
-from agentgate.lib.actor import Actor
 from agentgate.lib.database import Conflict
 from agentgate.lib.enums import ActorKind
 from agentgate.lib.moment import Moment

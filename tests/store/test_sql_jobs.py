@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agentgate.lib.clock import DAY_MS, FixedClock
-from agentgate.server.scheduler.lease import LEASE_MS, RENEW_MS, Leadership
+from agentgate.server.scheduler.jobs import LEASE_MS, RENEW_MS, Leadership
 from agentgate.server.scheduler.repository import JobRun
 from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import NOW_MS

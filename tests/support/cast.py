@@ -9,9 +9,8 @@ from functools import cache
 from argon2 import PasswordHasher
 from msgspec import structs
 
-from agentgate.http.call import Call
+from agentgate.http.call import SYSTEM, Call
 from agentgate.http.request import Request
-from agentgate.lib.actor import SYSTEM
 from agentgate.lib.enums import AccountRole, AccountStatus, UserStatus
 from agentgate.lib.ids import new_account_id, new_request_id, new_user_id
 from agentgate.lib.moment import Moment

@@ -301,6 +301,7 @@ BODIES_OF_SITES: dict[str, Any] = {
     for method, path, body in (
         ("POST", "test", {"origin": "https://a.acme.example"}),
         ("PUT", "network-lists/{listName}", {"source": "own"}),
+        ("POST", "suggestions/{suggestionId}/accept", {"note": "payments"}),
         ("POST", "network-lists/{listName}/networks", {"add": ["192.0.2.0/24"]}),
     )
 }
@@ -339,8 +340,6 @@ def bodies(scene: Scene) -> dict[str, Any]:
         "PUT /v1/console/sites/{siteKey}/appeals/{appealId}/label": {"label": "human"},
         "POST /v1/admin/sites/{siteKey}/appeals/{appealId}/answer": {"answer": "refuse"},
         "PUT /v1/admin/sites/{siteKey}/appeals/{appealId}/label": {"label": "human"},
-        "POST /v1/console/sites/{siteKey}/suggestions/{suggestionId}/accept": {"note": "payments"},
-        "POST /v1/admin/sites/{siteKey}/suggestions/{suggestionId}/accept": {"note": "payments"},
         "POST /v1/console/sites/{siteKey}/list-entries": LIST_ENTRY,
         "PUT /v1/console/sites/{siteKey}/list-entries/{entryId}": {"outcome": "allow"},
         "POST /v1/console/sites/{siteKey}/list-entries/backtest": LIST_ENTRY,

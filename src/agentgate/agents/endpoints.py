@@ -43,8 +43,7 @@ from agentgate.lib.limits import AGENT_TOOLS_MAX_AGE_S
 from agentgate.lib.records import to_builtins, to_json, to_wire
 from agentgate.lib.tasks.off_loop import off_loop
 from agentgate.people.audit.actions import Action
-from agentgate.people.audit.diff import diff
-from agentgate.people.audit.trail import Subject, record
+from agentgate.people.audit.trail import Subject, diff, record
 from agentgate.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, find_problem, read_policy
 from agentgate.sites.editing import locked_site
 from agentgate.sites.records import Site

@@ -24,7 +24,7 @@ from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.enums import Outcome, VerifyStatus
 from agentgate.lib.errors import Refused
-from agentgate.lib.tasks.keyed_locks import KeyedLocks
+from agentgate.lib.tasks.turns import KeyedLocks
 
 # A proof checks 4 to 20 puzzles of a millisecond each: too long for the event loop.
 MOST_RUNNING = 2

@@ -9,8 +9,8 @@ from agentgate.events.decision_log import DecisionLog
 from agentgate.events.jobs import event_jobs
 from agentgate.events.ports import Batching, EventStore
 from agentgate.events.queries.ports import TrafficStore
+from agentgate.events.queries.queries import TrafficTerms
 from agentgate.events.queries.records import Decision
-from agentgate.events.queries.terms import TrafficTerms
 from agentgate.events.recorder import Recorder
 from agentgate.events.storage.queries.decision_feed import DecisionFeed
 from agentgate.events.webhooks.deliver import Push

@@ -4,10 +4,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from msgspec import Struct
+
 from agentgate.http.request import Request
-from agentgate.lib.actor import Actor
+from agentgate.lib.enums import ActorKind
 from agentgate.lib.moment import Moment
 from agentgate.lib.tasks.fair_threads import working_for
+
+
+class Actor(Struct, frozen=True, kw_only=True):
+    """A user, a program or the service: the author of an action."""
+
+    kind: ActorKind
+    name: str
+    # A user's ID. Log lines name users by it: an email address is private.
+    user_id: str | None = None
+    # The account whose objects the actor may see; None sees every account's (operators and the system).
+    account_id: str | None = None
+
+
+SYSTEM = Actor(kind=ActorKind.SYSTEM, name="system")
 
 
 @dataclass(frozen=True, kw_only=True)

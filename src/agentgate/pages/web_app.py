@@ -8,10 +8,9 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from agentgate.http.accept_language import preferred_languages
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply, Text
-from agentgate.http.request import Request
+from agentgate.http.request import Request, preferred_languages
 from agentgate.http.static_files import StaticFiles, serve_file
 from agentgate.lib.errors import Refused
 from agentgate.lib.markup import Markup, element, joined

@@ -7,12 +7,11 @@ from typing import Any
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
 from agentgate.lib.tasks.job import Job
-from agentgate.people.accounts.jobs import record_jobs
+from agentgate.people.accounts.jobs import identity_jobs, record_jobs
 from agentgate.people.accounts.password_reset import PasswordReset
 from agentgate.people.accounts.proofs import SignInProofs
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.identity.browser_check import BrowserCheck
-from agentgate.people.identity.jobs import identity_jobs
 from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.links import LinkUrls
 from agentgate.people.identity.mfa import SecondFactor

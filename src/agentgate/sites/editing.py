@@ -15,8 +15,7 @@ from agentgate.lib.records import given
 from agentgate.people.accounts.lifecycle import create_account
 from agentgate.people.accounts.records import StoredAccount
 from agentgate.people.audit.actions import Action
-from agentgate.people.audit.diff import diff
-from agentgate.people.audit.trail import Subject, record
+from agentgate.people.audit.trail import Subject, diff, record
 from agentgate.sites.records import CHANGEABLE, OwnSiteInput, Site, SiteAction, SiteAiUse, SiteChange, SiteInput
 from agentgate.sites.repository import SiteStores
 from agentgate.sites.validate import canonical_feeds, canonical_origins, canonical_programs, check_site

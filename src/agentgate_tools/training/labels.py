@@ -5,12 +5,13 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import msgspec
 from msgspec import Struct
 
+from agentgate.decision.scoring.label_review import Review, ReviewedLabel, review
 from agentgate.decision.scoring.model_file import LARGEST_NUMBER
 from agentgate.lib.enums import DecisionLabelValue, LabelSource, ModelKind
 from agentgate.lib.moment import Moment
@@ -166,3 +167,23 @@ def _decision(line: int, item: Any) -> LabeledDecision:
 
 def _shown(document: Any) -> str:
     return {list: "an array", str: "text", bool: "true or false", type(None): "null"}.get(type(document), "a number")
+
+
+Suspects = Review
+
+
+def suspects_of(decisions: Sequence[LabeledDecision], scores: Iterable[float] | None, kind: ModelKind) -> Review:
+    """Return the labels to review. Scores and decisions have the same order."""
+    targets = TARGETS[kind]
+    items = [
+        ReviewedLabel(
+            decision.decision_id,
+            targets[decision.label],
+            decision.evidence.labels,
+            decision.group,
+            decision.actor,
+            decision.source,
+        )
+        for decision in decisions
+    ]
+    return review(items, None if scores is None else [float(score) for score in scores])

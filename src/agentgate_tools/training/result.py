@@ -7,7 +7,7 @@ from agentgate.decision.scoring.model_file import ModelFile
 from agentgate.lib.enums import ModelKind
 from agentgate.lib.moment import Moment
 from agentgate_tools.training.figures import Figures
-from agentgate_tools.training.review import Suspects
+from agentgate_tools.training.labels import Suspects
 
 
 @dataclass(frozen=True, kw_only=True)

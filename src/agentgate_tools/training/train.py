@@ -24,10 +24,9 @@ from agentgate.lib.records import to_json
 from agentgate_tools.training.calibrate import Calibrated, apply, capped, choose, sigmoid
 from agentgate_tools.training.figures import alone, figures_of
 from agentgate_tools.training.fit import Answers, Learned, LearnerOptions, Weighted, fit, innocents, weighted
-from agentgate_tools.training.labels import LabeledDecision, TrainingRefused, examples_for
+from agentgate_tools.training.labels import LabeledDecision, TrainingRefused, examples_for, suspects_of
 from agentgate_tools.training.metadata import metadata_of
 from agentgate_tools.training.result import ByTime, FeatureFact, Ground, Trained
-from agentgate_tools.training.review import suspects_of
 from agentgate_tools.training.rows import Floats, Integers, RowOptions, TrainingRows, observation, rows_for
 from agentgate_tools.training.words import about_suspects, warnings_of
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agentgate.lib.enums import LabelSource, ModelKind
 from agentgate_tools.training.figures import AtThreshold, Figures
+from agentgate_tools.training.labels import Suspects
 from agentgate_tools.training.result import FeatureFact, Ground, Trained
-from agentgate_tools.training.review import Suspects
 
 FEW_LABELS = 500
 FEW_VISITORS = 50

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agentgate.agents.signing.key_sets import MOST_KEYS, NotAKeySet, read_key_set
-from agentgate.http.outbound.freshness import kept_s
+from agentgate.http.outbound.client import kept_s
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 
 NOW_MS = 1_790_000_000_000

@@ -6,7 +6,7 @@ import pytest
 
 from agentgate.browser_check.issue import CHALLENGE_ID, new_seed
 from agentgate.lib.ids import new_challenge_id
-from agentgate.lib.tasks.keyed_locks import KeyedLocks
+from agentgate.lib.tasks.turns import KeyedLocks
 
 pytestmark = pytest.mark.anyio
 MANY = 100_000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.http.accept_language import LONGEST_HEADER, preferred_languages
+from agentgate.http.request import LONGEST_HEADER, preferred_languages
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,11 @@ from typing import Annotated
 import pytest
 from msgspec import UNSET, Meta, UnsetType
 
-from agentgate.http.call import Call
+from agentgate.http.call import SYSTEM, Call
 from agentgate.http.endpoint import Endpoint
 from agentgate.http.replies import SECURITY_HEADERS, Reply, Text
 from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
-from agentgate.lib.actor import SYSTEM
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import Input, Query, Record

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from agentgate.agents.handoff.approval import HandoffView, Phase, Question
-from agentgate.http.accept_language import preferred_languages
+from agentgate.http.request import preferred_languages
 from agentgate.lib.markup import Markup, element, joined
 
 # The check needs its own files, its calls, and a worker that it makes of a file.

@@ -16,8 +16,7 @@ import structlog
 from msgspec import Struct
 
 from agentgate.agents.signing.key_sets import KeyFound, ListedKey, NotAKeySet, read_key_set
-from agentgate.http.outbound.client import Outbound, OutboundAnswer, OutboundFailed, Target, look_up
-from agentgate.http.outbound.freshness import kept_s
+from agentgate.http.outbound.client import Outbound, OutboundAnswer, OutboundFailed, Target, kept_s, look_up
 from agentgate.lib.clock import DAY_MS, MINUTE_MS
 from agentgate.lib.settings.values import ANY_HOST, KNOWN_HOSTS
 from agentgate.sites.agent_policy import WELL_KNOWN

@@ -37,7 +37,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limits import SUBMISSION_KEPT_DAYS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record, to_json
-from agentgate.lib.tasks.keyed_locks import KeyedLocks
+from agentgate.lib.tasks.turns import KeyedLocks
 from agentgate.sites.directory import SiteDirectory, SiteView
 from agentgate.sites.price import Price
 

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from agentgate.browser_check.tokens.records import REQUEST_ID_PATTERN, SiteverifySuccess
-from agentgate.browser_check.tokens.redeem import Demand, Redeemer, WrongRing
-from agentgate.browser_check.tokens.testing_secrets import ALWAYS_FAIL, ALWAYS_PASS, TOKEN_SPENT
+from agentgate.browser_check.tokens.redeem import ALWAYS_FAIL, ALWAYS_PASS, TOKEN_SPENT, Demand, Redeemer, WrongRing
 from agentgate.http.address import canonical_address
 from agentgate.http.call import Call
 from agentgate.lib.errors import Refused

@@ -17,7 +17,6 @@ from agentgate.browser_check.tokens.binding import Bindings, Match
 from agentgate.browser_check.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
 from agentgate.browser_check.tokens.records import SiteverifySuccess
 from agentgate.browser_check.tokens.repository import Redemption, RedemptionStore, SpendOutcome
-from agentgate.browser_check.tokens.testing_secrets import ALWAYS_FAIL, KNOWN, PREFIX, TOKEN_SPENT
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
 from agentgate.lib.clock import HOUR_MS, SECOND_MS
@@ -27,8 +26,19 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
+from agentgate.lib.secrets import CREDENTIAL_SECRET_PREFIX
 from agentgate.sites.credentials.uses import CredentialUses
 from agentgate.sites.directory import SiteCaller, SiteDirectory, SiteView
+
+# Secrets for tests are public, work on every installation and accept test tokens only. Everything that starts so is
+# one, known or not: none of them ever opens a real site.
+TEST_PREFIX = f"{CREDENTIAL_SECRET_PREFIX}test_"
+
+ALWAYS_PASS = f"{TEST_PREFIX}always_pass"
+ALWAYS_FAIL = f"{TEST_PREFIX}always_fail"
+TOKEN_SPENT = f"{TEST_PREFIX}token_spent"
+
+TEST_SECRETS = frozenset((ALWAYS_PASS, ALWAYS_FAIL, TOKEN_SPENT))
 
 # Looking this up in the enumeration costs as much as a small function.
 _BROWSER = ReceiptKind.BROWSER
@@ -189,8 +199,8 @@ class Redeemer:
 
     def recognize(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
         """Return the caller with this secret, from a fresh directory; reject an unknown secret."""
-        if secret.startswith(PREFIX):
-            if secret in KNOWN:
+        if secret.startswith(TEST_PREFIX):
+            if secret in TEST_SECRETS:
                 return TestCaller(secret)
             raise Refused("invalid_credential")
         caller = self._sites.find_caller(secret.encode("utf-8", "surrogatepass"), now_ms=now_ms)

@@ -13,8 +13,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.records import to_wire
 from agentgate.lib.tasks.job import Job
 from agentgate.people.audit.actions import Action
-from agentgate.people.audit.diff import diff
-from agentgate.people.audit.trail import Subject, record
+from agentgate.people.audit.trail import Subject, diff, record
 
 
 async def read_feature_capture(call: SiteCall, store: Store[ScoringStores], events: KeptEvents) -> FeatureCapture:

@@ -1,18 +1,19 @@
 """Over HTTP: contributions to a decision's scores, the review of labels, the queue of decisions to label."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from msgspec import Meta, UnsetType
 
 from agentgate.decision.scoring import models
-from agentgate.decision.scoring.contributions import Contributions, effects
+from agentgate.decision.scoring.features import SCORE_LABELS
 from agentgate.decision.scoring.label_queue import LabelQueue, propose
 from agentgate.decision.scoring.label_review import ReviewedLabel, review
 from agentgate.decision.scoring.model_file import read_model
 from agentgate.decision.scoring.promotion import DAYS, MOST_SAMPLES
 from agentgate.decision.scoring.repository import ScoringStores
-from agentgate.decision.scoring.score import TextScorer, make_scorer
+from agentgate.decision.scoring.score import Scorer, TextScorer, make_scorer
 from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.events.decision_ids import first_id, read_id
 from agentgate.events.labels.endpoints import SiteQuery
@@ -35,6 +36,22 @@ _TARGETS = {
     ModelKind.AGENT: {DecisionLabelValue.AGENT: 1, DecisionLabelValue.HUMAN: 0, DecisionLabelValue.BOT: 0},
     ModelKind.CONTENT: {DecisionLabelValue.BOT: 1, DecisionLabelValue.HUMAN: 0},
 }
+
+
+class Contribution(Record, frozen=True, kw_only=True):
+    """A feature, and the score with it minus the score without it. `meaning` is the label's."""
+
+    feature: str
+    effect: float
+    meaning: str
+
+
+class Contributions(Record, frozen=True, kw_only=True):
+    """The features that changed a score most. Together they need not add up: features act in combination."""
+
+    version: str
+    score: float
+    contributions: list[Contribution]
 
 
 class DecisionContributions(Record, frozen=True, kw_only=True):
@@ -161,3 +178,28 @@ async def list_label_queue(
     stored = await store.read.decision_labels.list_labels(call.site_id, after=None, limit=MOST_REVIEWED)
     labeled = {label.decision for label in stored}
     return LabelQueue(items=await asyncio.to_thread(propose, own, labeled, query.kind, limit=query.limit))
+
+
+MOST = 12
+# The scorer rounds to four decimals.
+LEAST_EFFECT = 0.0005
+
+
+def effects(
+    scorer: Scorer, labels: Sequence[str], numbers: Mapping[str, float], meanings: Mapping[str, str]
+) -> tuple[float, list[Contribution]]:
+    """Return the score again, and the features that changed it most, the greatest effect first."""
+    known = tuple(label for label in labels if not label.startswith(SCORE_LABELS))
+    score = scorer.score(known, numbers)
+    found = []
+    for name in known:
+        without = scorer.score(tuple(label for label in known if label != name), numbers)
+        found.append((name, score - without))
+    found += [(name, score - scorer.score(known, {**numbers, name: 0.0})) for name in numbers if name in scorer.figures]
+    found.sort(key=lambda each: (-abs(each[1]), each[0]))
+    shown = [
+        Contribution(feature=name, effect=round(effect, 4), meaning=meanings.get(name, ""))
+        for name, effect in found[:MOST]
+        if abs(effect) >= LEAST_EFFECT
+    ]
+    return score, shown

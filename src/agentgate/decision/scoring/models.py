@@ -15,7 +15,7 @@ from agentgate.decision.scoring.model_file import ModelFile, read_model
 from agentgate.decision.scoring.records import ModelRoles, ModelSummary, StoredModel
 from agentgate.decision.scoring.repository import ScoringStores
 from agentgate.decision.scoring.score import ModelView
-from agentgate.lib.actor import SYSTEM
+from agentgate.http.call import SYSTEM
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ModelKind, ModelRole
 from agentgate.lib.errors import Refused

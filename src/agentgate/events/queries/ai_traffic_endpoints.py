@@ -6,9 +6,8 @@ from msgspec import UNSET, UnsetType
 
 from agentgate.events.queries.analytics import top_entries
 from agentgate.events.queries.ports import TrafficStore, TrafficStores
-from agentgate.events.queries.queries import RangeQuery
+from agentgate.events.queries.queries import RangeQuery, TrafficTerms
 from agentgate.events.queries.records import NamedCount
-from agentgate.events.queries.terms import TrafficTerms
 from agentgate.events.time_ranges import read_range
 from agentgate.http.call import SiteCall
 from agentgate.lib.clock import DAY_MS

@@ -8,6 +8,7 @@ from statistics import median
 from msgspec import UNSET, UnsetType
 
 from agentgate.events.queries.ports import Causes, CounterRow, Counts, TrafficStore, ValueCounts
+from agentgate.events.queries.queries import TrafficTerms
 from agentgate.events.queries.records import (
     AnalyticsChallenges,
     AnalyticsPoint,
@@ -29,7 +30,6 @@ from agentgate.events.queries.series import (
     point_fields,
     rate,
 )
-from agentgate.events.queries.terms import TrafficTerms
 from agentgate.events.records import CounterName
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS

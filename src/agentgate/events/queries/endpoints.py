@@ -12,6 +12,7 @@ from agentgate.events.queries.queries import (
     DecisionQuery,
     RangeQuery,
     SiteRangeQuery,
+    TrafficTerms,
     VisitorQuery,
     analytics_range,
     cursor_scope,
@@ -21,10 +22,8 @@ from agentgate.events.queries.queries import (
     visitor_range,
 )
 from agentgate.events.queries.records import DecisionPage, Metrics, SiteAnalytics, VisitorDetail, VisitorPage
-from agentgate.events.queries.terms import TrafficTerms
 from agentgate.events.time_ranges import TimeRange
-from agentgate.http.call import SiteCall
-from agentgate.lib.actor import Actor
+from agentgate.http.call import Actor, SiteCall
 from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ActorKind

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from agentgate.events.queries.ports import Counts, CountStore, MeasuredSite
+from agentgate.events.queries.queries import TrafficTerms
 from agentgate.events.queries.records import (
     ChallengeCounts,
     DailyPoint,
@@ -25,7 +26,6 @@ from agentgate.events.queries.series import (
     rate,
     series,
 )
-from agentgate.events.queries.terms import TrafficTerms
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, utc_day
 from agentgate.lib.enums import MetricsBucket, MetricsSource

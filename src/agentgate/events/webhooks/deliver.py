@@ -30,8 +30,8 @@ from agentgate.events.webhooks.records import (
 )
 from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.events.webhooks.signing import open_secrets, signed_headers
+from agentgate.http.call import SYSTEM
 from agentgate.http.outbound.client import Outbound, OutboundFailed
-from agentgate.lib.actor import SYSTEM
 from agentgate.lib.clock import SECOND_MS, Clock
 from agentgate.lib.database import Store, StoreUnavailable
 from agentgate.lib.ids import new_delivery_id

@@ -30,8 +30,7 @@ from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import given, optional, optional_moment
 from agentgate.people.audit.actions import Action
-from agentgate.people.audit.diff import diff
-from agentgate.people.audit.trail import Subject, record
+from agentgate.people.audit.trail import Subject, diff, record
 
 WEBHOOKS_PER_SITE = 5
 # How long a replaced secret continues to sign.

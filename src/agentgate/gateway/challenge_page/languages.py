@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from msgspec import Struct
 
-from agentgate.http.accept_language import preferred_languages
+from agentgate.http.request import preferred_languages
 from agentgate.lib.bounded_cache import BoundedCache
 
 ENGLISH = "en"

@@ -315,3 +315,21 @@ def _answer(head: h11.Response | None, body: bytes, *, complete: bool) -> Outbou
     assert head is not None  # h11 gives no data before a head
     headers = {name.decode("ascii").lower(): value.decode("latin-1") for name, value in head.headers}
     return OutboundAnswer(status=head.status_code, headers=headers, body=body, complete=complete)
+
+
+SHORTEST_S = 60
+LONGEST_S = 86_400
+USUAL_S = 3_600
+_MAX_AGE = re.compile(r'(?:^|[\s,])max-age\s*=\s*"?([0-9]{1,10})', re.ASCII | re.IGNORECASE)
+_NOT_KEPT = re.compile(r"(?:^|[\s,])no-(?:store|cache)\b", re.ASCII | re.IGNORECASE)
+
+
+def kept_s(headers: Mapping[str, str]) -> int:
+    """Return for how many seconds a response may be cached, within our own bounds."""
+    control = headers.get("cache-control", "")
+    if _NOT_KEPT.search(control):
+        return SHORTEST_S
+    match = _MAX_AGE.search(control)
+    age = headers.get("age", "")
+    spent_s = int(age) if age.isascii() and age.isdigit() and len(age) < 10 else 0
+    return min(max((int(match[1]) if match else USUAL_S) - spent_s, SHORTEST_S), LONGEST_S)

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
+from weakref import WeakValueDictionary
 
 
 class Turns:
@@ -60,3 +61,19 @@ class Turns:
             queue.remove(turn)
         if not queue:
             self._waiting.pop(account, None)
+
+
+class KeyedLocks:
+    """Locks by key. A lock exists while it is held or awaited."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+
+    def of(self, key: Hashable) -> asyncio.Lock:
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        return lock
+
+    def __len__(self) -> int:
+        return len(self._locks)

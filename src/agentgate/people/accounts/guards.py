@@ -5,11 +5,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from agentgate.http.bearer_secret import bearer_secret_of
-from agentgate.http.call import Call
+from agentgate.http.call import Actor, Call
 from agentgate.http.endpoint import Guard
 from agentgate.http.guards import declares
 from agentgate.http.origin import check_browser_origin, check_same_origin
-from agentgate.lib.actor import Actor
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind, ConsolePermission, UserStatus
 from agentgate.lib.errors import Refused

@@ -1,7 +1,6 @@
 """Users whom an identity provider has confirmed: found by its subject, or admitted by verified address or group."""
 
-from agentgate.http.call import Call
-from agentgate.lib.actor import Actor
+from agentgate.http.call import Actor, Call
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AccountRole, ActorKind
 from agentgate.lib.errors import Refused

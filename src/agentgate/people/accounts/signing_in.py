@@ -5,9 +5,8 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from agentgate.http.call import Call
+from agentgate.http.call import Actor, Call
 from agentgate.http.replies import Reply
-from agentgate.lib.actor import Actor
 from agentgate.lib.enums import AccountStatus, ActorKind, ConsolePermission, UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment

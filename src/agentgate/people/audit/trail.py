@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from agentgate.http.call import Call
-from agentgate.lib.actor import SYSTEM
+from agentgate.http.call import SYSTEM, Call
+from agentgate.lib.records import to_builtins
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.records import AuditEntry
 from agentgate.people.audit.repository import AuditStores
@@ -37,3 +37,17 @@ async def record(
         address=call.address_id(subject.account_id or ""),
     )
     await stores.audit.add_entry(entry)
+
+
+def diff(before: Struct, after: Struct, fields: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Return the fields whose values differ, by their wire names; an absent value is null."""
+    wire_names = dict(zip(before.__struct_fields__, before.__struct_encode_fields__, strict=True))
+    changed = (field for field in fields if getattr(before, field) != getattr(after, field))
+    return {
+        wire_names[field]: {"from": _plain(getattr(before, field)), "to": _plain(getattr(after, field))}
+        for field in changed
+    }
+
+
+def _plain(value: Any) -> Any:
+    return None if value is UNSET else to_builtins(value)

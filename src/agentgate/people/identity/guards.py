@@ -1,11 +1,10 @@
 """The caller: an operator, by session cookie or by key. Never an API token, which is for the console only."""
 
 from agentgate.http.bearer_secret import bearer_secret_of
-from agentgate.http.call import Call
+from agentgate.http.call import Actor, Call
 from agentgate.http.guards import declares
 from agentgate.http.origin import check_same_origin
 from agentgate.http.request import Request
-from agentgate.lib.actor import Actor
 from agentgate.lib.enums import ActorKind
 from agentgate.lib.errors import Refused
 from agentgate.people.identity.operators import DEFAULT_OPERATOR, Operators

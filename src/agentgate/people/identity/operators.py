@@ -1,11 +1,10 @@
-"""Operators: the credential, its limits, and sessions. How CSRF tokens are made is in `csrf`."""
+"""Operators: the credential, its limits, and sessions. How CSRF tokens are made is in `sessions`."""
 
 import asyncio
 
 from agentgate.http.address import source_of
-from agentgate.http.call import Call
+from agentgate.http.call import Actor, Call
 from agentgate.lib import limits
-from agentgate.lib.actor import Actor
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ActorKind
@@ -17,11 +16,17 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.secrets import digest, new_secret, same
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
-from agentgate.people.identity import csrf
-from agentgate.people.identity.csrf import PURPOSE
 from agentgate.people.identity.records import OperatorSession, SessionStage
 from agentgate.people.identity.repository import IdentityStores
-from agentgate.people.identity.sessions import IDLE_MS, LIFETIME_MS, TOUCH_MS, browser_name
+from agentgate.people.identity.sessions import (
+    CSRF_PURPOSE,
+    IDLE_MS,
+    LIFETIME_MS,
+    TOUCH_MS,
+    browser_name,
+    csrf_token,
+    is_csrf_token,
+)
 
 DEFAULT_OPERATOR = "operator"
 # An operator's session lasts as long as a customer's.
@@ -81,7 +86,7 @@ class Operators:
             operator=operator,
             created_ms=call.now,
             last_used_ms=call.now,
-            key_tag=self._keyring.mac(PURPOSE, _KEY_TAG, self._key_digest),
+            key_tag=self._keyring.mac(CSRF_PURPOSE, _KEY_TAG, self._key_digest),
             browser=browser_name(call.request.header("user-agent") or ""),
             address_id=call.address_id("") or "",
         )
@@ -123,14 +128,14 @@ class Operators:
             and now_ms < session.created_ms + SESSION_MS
             and now_ms - session.last_used_ms < IDLE_MS
             and session.key_tag is not None
-            and self._keyring.is_mac(session.key_tag, PURPOSE, _KEY_TAG, self._key_digest)
+            and self._keyring.is_mac(session.key_tag, CSRF_PURPOSE, _KEY_TAG, self._key_digest)
         )
 
     def csrf_token(self, session: OperatorSession) -> str:
-        return csrf.csrf_token(self._keyring, session.secret_digest)
+        return csrf_token(self._keyring, session.secret_digest)
 
     def is_csrf_token(self, session: OperatorSession, token: str) -> bool:
-        return csrf.is_csrf_token(self._keyring, session.secret_digest, token)
+        return is_csrf_token(self._keyring, session.secret_digest, token)
 
     def expires_at(self, session: OperatorSession) -> Moment:
         """Return when the session ends if it is used until then."""

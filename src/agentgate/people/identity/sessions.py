@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from agentgate.http.call import Call
 from agentgate.http.replies import set_cookie
-from agentgate.lib import limits
+from agentgate.lib import base64url, limits
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
@@ -13,7 +13,6 @@ from agentgate.lib.ids import new_session_id
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.moment import Moment
 from agentgate.lib.secrets import digest, new_secret
-from agentgate.people.identity import csrf
 from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.records import SessionStage, StoredUser, UserSession
 from agentgate.people.identity.repository import IdentityStores
@@ -118,10 +117,10 @@ class UserSessions:
         return session
 
     def csrf_token(self, session: UserSession) -> str:
-        return csrf.csrf_token(self._keyring, session.secret_digest)
+        return csrf_token(self._keyring, session.secret_digest)
 
     def is_csrf_token(self, session: UserSession, token: str) -> bool:
-        return csrf.is_csrf_token(self._keyring, session.secret_digest, token)
+        return is_csrf_token(self._keyring, session.secret_digest, token)
 
     def expires_at(self, session: UserSession) -> Moment:
         """Return when the session ends if it is used until then."""
@@ -184,3 +183,22 @@ def browser_name(user_agent: str) -> str:
     browser = next((name for mark, name in BROWSERS if mark in text), UNKNOWN_BROWSER)
     system = next((name for mark, name in SYSTEMS if mark in text), None)
     return browser if system is None else f"{browser} on {system}"
+
+
+# CSRF tokens of operators and users are made from a session's stored digest, so that nothing more is kept.
+CSRF_PURPOSE = "csrf"
+CSRF_TAG_BYTES = 32
+
+
+def csrf_token(keyring: Keyring, secret_digest: bytes) -> str:
+    """Return the token that every changing request of this session must carry."""
+    tag = keyring.mac(CSRF_PURPOSE, secret_digest)
+    return base64url.encode(tag)
+
+
+def is_csrf_token(keyring: Keyring, secret_digest: bytes, token: str) -> bool:
+    try:
+        tag = base64url.decode(token)
+    except ValueError:
+        return False
+    return len(tag) == CSRF_TAG_BYTES and keyring.is_mac(tag, CSRF_PURPOSE, secret_digest)

@@ -2,11 +2,15 @@
 
 import asyncio
 import contextlib
+import json
 import shlex
 import signal
 import socket
 import sys
 import threading
+from contextlib import closing
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from ipaddress import ip_address
 from typing import Annotated, Any, NamedTuple
 
@@ -20,7 +24,6 @@ from agentgate.lib.settings.schema import Settings, read_process_settings
 from agentgate.lib.settings.values import UNIX, ListenAddress
 from agentgate.lib.telemetry import logs
 from agentgate.server.cli.demo_shop import DemoShop
-from agentgate.server.cli.first_owner import request_setup_link
 from agentgate.server.cli.opened import opened_application
 from agentgate.server.selftest.check import refuse_wrong_results
 from agentgate.server.stores.open import redis_problem
@@ -290,3 +293,22 @@ def _key_lookup(settings: Settings) -> str:
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://{ListenAddress(host, port)}"
+
+
+# Short, because the supervisor also has to watch its workers.
+TIMEOUT_S = 3.0
+EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - replaced, not listened on
+
+
+def request_setup_link(settings: Settings, listener: socket.socket) -> str:
+    """Return a new link; empty if a user has a password already, or if the service does not respond."""
+    host, port = listener.getsockname()[:2]
+    try:
+        key = settings.admin_key or settings.admin_key_path.read_text(encoding="ascii").strip()
+        with closing(HTTPConnection(EVERY_ADDRESS.get(host, host), port, timeout=TIMEOUT_S)) as connection:
+            connection.request("POST", "/v1/admin/setup-link", headers={"X-Admin-Key": key})
+            reply = connection.getresponse()
+            made = json.loads(reply.read()) if reply.status == HTTPStatus.CREATED else {}
+    except (OSError, HTTPException, ValueError):
+        return ""
+    return str(made.get("setupUrl", ""))

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from agentgate.events.decision_ids import id_day, id_time_ms
 from agentgate.events.records import Count, CounterName, Event
-from agentgate.http.call import Call, SiteCall
+from agentgate.http.call import SYSTEM, Call, SiteCall
 from agentgate.http.request import Request
-from agentgate.lib.actor import SYSTEM
 from agentgate.lib.clock import HOUR_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AccountRole, ChallengeStage

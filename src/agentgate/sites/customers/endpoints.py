@@ -42,10 +42,9 @@ from agentgate.people.accounts.records import (
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.accounts.signing_in import choose_membership
 from agentgate.people.audit.actions import Action
-from agentgate.people.audit.diff import diff
 from agentgate.people.audit.endpoints import AuditQuery, read_audit_page
 from agentgate.people.audit.records import AuditPage
-from agentgate.people.audit.trail import Subject, record
+from agentgate.people.audit.trail import Subject, diff, record
 from agentgate.people.identity.links import IssuedLink, LinkUrls, end_links, issue_link
 from agentgate.people.identity.records import LinkKind, StoredUser
 from agentgate.people.identity.users import canonical_email

@@ -5,9 +5,8 @@ from msgspec import UNSET, UnsetType
 
 from agentgate.events.decision_ids import read_id
 from agentgate.events.queries.ports import SiteNumber, TrafficStore
-from agentgate.events.queries.queries import TrafficSiteQuery
+from agentgate.events.queries.queries import TrafficSiteQuery, TrafficTerms
 from agentgate.events.queries.records import Decision
-from agentgate.events.queries.terms import TrafficTerms
 from agentgate.http.call import SiteCall
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ActorKind, Mode

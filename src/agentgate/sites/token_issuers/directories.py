@@ -14,8 +14,7 @@ import msgspec
 import structlog
 from msgspec import UNSET, Struct
 
-from agentgate.http.outbound.client import Outbound, OutboundAnswer, OutboundFailed, look_up
-from agentgate.http.outbound.freshness import kept_s
+from agentgate.http.outbound.client import Outbound, OutboundAnswer, OutboundFailed, kept_s, look_up
 from agentgate.lib.clock import DAY_MS, MINUTE_MS, SECOND_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.records import optional_moment

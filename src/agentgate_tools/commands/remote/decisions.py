@@ -16,8 +16,7 @@ from agentgate.lib.limits import LABELS_LIMIT
 from agentgate_tools.commands.api_client import AdminApi, NotThere, site_path
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, Lines, PrintedTable, command, read_file
 from agentgate_tools.commands.parameters import Argument, Option
-from agentgate_tools.training.labels import TARGETS, read_labels
-from agentgate_tools.training.review import suspects_of
+from agentgate_tools.training.labels import TARGETS, read_labels, suspects_of
 from agentgate_tools.training.weak_labels import LET_IN, PASSED, PROVEN, WeakLabels, passed_interactively
 
 PAUSE_S = 1.0

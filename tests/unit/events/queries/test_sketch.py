@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from agentgate.events.storage.queries.sketch import KEPT, estimate_sources
+from agentgate.events.storage.queries.counts import KEPT, estimate_sources
 
 
 def sketch(visitors: set[int]) -> bytes:

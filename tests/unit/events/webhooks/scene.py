@@ -14,10 +14,9 @@ from agentgate.events.records import Event
 from agentgate.events.webhooks import editing
 from agentgate.events.webhooks.deliver import Push
 from agentgate.events.webhooks.records import StoredWebhook, Webhook, WebhookEvent, WebhookInput, WebhookPatch
-from agentgate.http.call import SiteCall
+from agentgate.http.call import SYSTEM, SiteCall
 from agentgate.http.outbound.client import Outbound
 from agentgate.http.request import Request
-from agentgate.lib.actor import SYSTEM
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.keyring import Sealer

@@ -2,9 +2,8 @@
 
 import pytest
 
-from agentgate.http.call import Call
+from agentgate.http.call import Actor, Call
 from agentgate.http.request import Request
-from agentgate.lib.actor import Actor
 from agentgate.lib.enums import ActorKind, ApiTokenScope, ConsolePermission
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment

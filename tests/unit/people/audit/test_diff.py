@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from agentgate.lib.enums import Mode
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Record
-from agentgate.people.audit.diff import diff
+from agentgate.people.audit.trail import diff
 
 
 class Part(Record, frozen=True, kw_only=True):

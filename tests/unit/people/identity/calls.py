@@ -1,8 +1,7 @@
 """Calls for tests of identity: a request from a given address, at a given time, of a given user."""
 
-from agentgate.http.call import Call
+from agentgate.http.call import Actor, Call
 from agentgate.http.request import Request
-from agentgate.lib.actor import Actor
 from agentgate.lib.moment import Moment
 
 NOW_MS = 1_794_744_000_000

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from agentgate.lib.keyring import Keyring, StoredKey
-from agentgate.people.identity.csrf import csrf_token, is_csrf_token
+from agentgate.people.identity.sessions import csrf_token, is_csrf_token
 from tests.unit.people.identity.calls import NOW_MS
 
 DIGEST = b"d" * 32

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agentgate.lib.actor import Actor
+from agentgate.http.call import Actor
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.enums import ActorKind, OutboxStatus
 from agentgate.lib.errors import Refused

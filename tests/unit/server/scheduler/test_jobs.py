@@ -10,8 +10,7 @@ import pytest
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.tasks.job import Job
-from agentgate.server.scheduler.jobs import JobRunner, next_run
-from agentgate.server.scheduler.lease import LEASE_MS
+from agentgate.server.scheduler.jobs import LEASE_MS, JobRunner, next_run
 from agentgate.server.scheduler.repository import JobRun
 from agentgate.server.stores.unit_of_work import SqlStore
 from tests.support.service import NOON_MS

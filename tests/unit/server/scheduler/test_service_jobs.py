@@ -15,9 +15,8 @@ from agentgate.lib.enums import AccountStatus, ActorKind
 from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.job import Job
-from agentgate.people.accounts.jobs import record_jobs
+from agentgate.people.accounts.jobs import identity_jobs, record_jobs
 from agentgate.people.audit.records import AuditEntry
-from agentgate.people.identity.jobs import identity_jobs
 from agentgate.people.identity.records import OperatorSession, SessionStage, UserSession
 from agentgate.people.outbox.jobs import outbox_jobs
 from agentgate.server.scheduler.jobs import JobRunner
