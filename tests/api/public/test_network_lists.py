@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agentgate.lib.settings.schema import Settings
 from agentgate.sites.lists import network_refresh
-from agentgate.sites.lists.network_refresh import MOST_BODY_BYTES
+from agentgate.sites.lists.network_refresh import MOST_BODY_BYTES, MOST_LINES
 from tests.support.gateway import Gate
 from tests.support.http_receiver import Answering, Received, Receiver, receiver
 from tests.support.mail_server import wait_for
@@ -141,6 +141,8 @@ FAILURES = (
     (Answering(body=b"198.51.0.1\n" * (MOST_BODY_BYTES // 11 + 1)), "larger than"),
     (Answering(headers=(("Content-Encoding", "gzip"),), body=b"203.0.114.99\n"), "compressed"),
     (Answering(hang_up=True), "lost"),
+    (Answering(body=b'{"a":' * 100_000), "not a list"),
+    (Answering(body=b"\n" * MOST_LINES), "more than"),
     (Answering(body="".join(f"9.9.9.{n}\n" for n in range(101)).encode()), "it has 101 networks"),
 )
 
@@ -192,6 +194,31 @@ def test_a_hostile_list_does_not_block_private_networks_everyone_and_the_proxies
         for address in ("10.0.0.7", "192.168.1.7", "203.0.114.10", "198.51.100.7", "2001:db8::1"):
             gate.address = address
             assert gate.check().status_code == 204, address
+
+
+def test_a_list_with_most_of_the_internet_is_not_used(gate: Gate, server: Receiver) -> None:
+    """An attacker who controls a list adds everyone, in networks that are small enough alone."""
+    for networks in ([f"{n}.0.0.0/8" for n in range(256)], [f"{0x2000 + n:x}::/16" for n in range(0x2000)]):
+        server.answer = lambda _request, networks=networks: Answering(body="\n".join(networks).encode())
+        save(gate, source="url", url=server.url())
+        assert (refreshed(gate)["networks"], shown(gate)["problem"]) == (0, "it has most addresses of the internet")
+    assert gate.check().status_code == 204
+
+
+def test_no_customer_delays_the_lists_of_others(gate: Gate, server: Receiver) -> None:
+    """An attacker has many slow sources, and each is due before the list of another customer."""
+    other = Gate(gate.service, address=ADDRESS)
+    many = [f"{path_of(gate)}{n}" for n in range(8)]
+    server.answer = lambda _request: Answering(body=PLAIN.encode())
+    for path in many:
+        saved = gate.service.operator.put(path, json={"source": "url", "url": server.url()})
+        assert saved.status_code == 200, saved.text
+    gate.service.clock.advance(seconds=1)
+    save(other, source="url", url=server.url())
+
+    assert refreshed(other)["networks"] == 2
+    items = gate.service.operator.get(path_of(gate).rpartition("/")[0]).json()["items"]
+    assert sum("checkedAt" in each for each in items) <= 2
 
 
 def test_a_list_at_a_private_address_is_never_read(settings: Settings, server: Receiver) -> None:
@@ -269,6 +296,23 @@ def test_the_bans_of_crowdsec_come_and_go(gate: Gate, server: Receiver) -> None:
     gate.service.clock.advance(seconds=5 * 60)
     assert (refreshed(gate)["networks"], shown(gate)["problem"]) == (2, "")
     assert lapi.startups == ["true", "false", "true"]
+
+
+WRONG_STREAMS = (
+    b'{"x":' * 100_000,
+    b'{"new":[' + b'{"value":' * 90_000,
+    b'{"new":[{"value":"\xff","scope":"Ip","type":"ban"}]}',
+    b'{"new":[{"value":7}]}',
+    b'{"new":[' + b"{}," * MOST_LINES + b"{}]}",
+)
+
+
+@pytest.mark.parametrize("body", WRONG_STREAMS, ids=range(len(WRONG_STREAMS)))
+def test_a_wrong_stream_of_crowdsec_is_shown(gate: Gate, server: Receiver, body: bytes) -> None:
+    server.answer = lambda _request: Answering(body=body)
+    save(gate, source="crowdsec", url=server.url(path="/"), key=KEY)
+
+    assert "CrowdSec" in refreshed(gate)["problem"]
 
 
 def test_a_wrong_key_of_crowdsec_is_shown(gate: Gate, server: Receiver) -> None:

@@ -5,8 +5,9 @@ from outside never contains private networks and the installation's proxies.
 """
 
 import asyncio
+import contextlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -29,6 +30,7 @@ from agentgate.sites.lists.network_records import StoredNetworkList
 from agentgate.sites.lists.network_repository import NetworkListStores
 from agentgate.sites.lists.networks import (
     Network,
+    covers_most,
     fit_for_blocking,
     of_network,
     overlaps,
@@ -47,6 +49,11 @@ MOST_BODY_BYTES = 16 * 1024 * 1024
 RETRY_MS = 10 * MINUTE_MS
 # A text of which more lines than this are no networks is not a list.
 MOST_UNREADABLE = 0.1
+# Lines of a list and objects of a stream. What fits the size may have millions, and threads share their time with
+# the gateway.
+MOST_LINES = 2 * NETWORKS_PER_SITE
+# Accounts whose sources are read in one run, one source of each.
+MOST_IN_A_RUN = 64
 MOST_STREAMS = 64
 _ETAG = re.compile(r'(?:W/)?"[!-~]{0,200}"\Z')
 STREAM = "/v1/decisions/stream"
@@ -68,11 +75,15 @@ class StreamDecision(Struct, frozen=True):
         return self.type.lower() == "ban" and self.scope.lower() in _SCOPES
 
 
+_DECISION = msgspec.json.Decoder(StreamDecision)
+
+
 class DecisionStream(Struct, frozen=True):
     """A response of CrowdSec's stream: decisions since the last response, or with `startup` all of them."""
 
-    new: list[StreamDecision] | None = None
-    deleted: list[StreamDecision] | None = None
+    # Decoded one by one: a decoder lets no other thread run until it is done.
+    new: list[msgspec.Raw] | None = None
+    deleted: list[msgspec.Raw] | None = None
 
 
 class NetworkListRefresh:
@@ -96,15 +107,20 @@ class NetworkListRefresh:
         # What CrowdSec has sent since its first response to this process, by site, list and URL.
         self._streams: dict[tuple[str, str, str], dict[str, Network]] = {}
         self._running = asyncio.Lock()
+        self._places = asyncio.Semaphore(AT_ONCE)
         self.results: dict[tuple[str, ...], int] = {}
 
     async def run(self) -> None:
-        """Read all sources that are due."""
+        """Read sources that are due, one of each account: no customer delays the others with many slow sources."""
         async with self._running:
-            while due := await self._store.read.network_lists.list_due(self._clock.now_ms(), most=AT_ONCE):
-                await asyncio.gather(*map(self._refresh, due))
+            due = await self._store.read.network_lists.list_due(self._clock.now_ms(), most=MOST_IN_A_RUN)
+            await asyncio.gather(*map(self._refresh, due))
 
     async def _refresh(self, found: StoredNetworkList) -> None:
+        async with self._places:
+            await self._refresh_now(found)
+
+    async def _refresh_now(self, found: StoredNetworkList) -> None:
         now_ms = self._clock.now_ms()
         after = replace(found, problem="", checked_ms=now_ms, due_ms=now_ms + found.refresh_minutes * MINUTE_MS)
         try:
@@ -139,6 +155,8 @@ class NetworkListRefresh:
         kept, skipped = await asyncio.to_thread(fit_for_blocking, networks, self._is_ours)
         if len(kept) > most:
             raise SourceFailed(f"it has {len(kept)} networks; the site's lists have room for {max(most, 0)}")
+        if await asyncio.to_thread(covers_most, kept):
+            raise SourceFailed("it has most addresses of the internet")
         return replace(found, networks=pack(kept), count=len(kept), skipped=before + skipped, etag=etag)
 
     async def _read_url(self, found: StoredNetworkList) -> tuple[list[Network], str, int]:
@@ -148,8 +166,11 @@ class NetworkListRefresh:
         if answer.status == 304 and found.etag:
             # Looked at again, as the installation's proxies may have changed.
             return await asyncio.to_thread(unpack, found.networks), found.etag, found.skipped
-        text = _body(answer).decode("utf-8", "replace")
-        read = await asyncio.to_thread(read_list, text)
+        body = _body(answer)
+        if body.count(b"\n") >= MOST_LINES:
+            raise SourceFailed(f"it has more than {MOST_LINES} lines")
+        # Networks are ASCII; others are comments.
+        read = await asyncio.to_thread(read_list, body.decode("latin-1"))
         if not read.networks or read.unreadable > read.lines * MOST_UNREADABLE:
             raise SourceFailed(f"it is not a list: {read.unreadable} of {read.lines} lines are not networks")
         etag = answer.headers.get("etag", "")
@@ -175,21 +196,29 @@ class NetworkListRefresh:
 
 def _applied(stream: Mapping[str, Network], body: bytes, most: int) -> dict[str, Network]:
     """Return the bans after a response of the stream: first without those that ended, then with the new ones."""
+    if body.count(b"{") > MOST_LINES:
+        raise SourceFailed(f"CrowdSec sent more than {MOST_LINES} decisions")
+    after = dict(stream)
     try:
         found = msgspec.json.decode(body, type=DecisionStream)
-    except msgspec.DecodeError:
+        for value in _bans(found.deleted):
+            after.pop(value, None)
+        for value in _bans(found.new):
+            with contextlib.suppress(ValueError):
+                after[value] = read_plain(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise SourceFailed("it is not the decision stream of CrowdSec") from None
-    after = dict(stream)
-    for each in filter(StreamDecision.is_ban, found.deleted or ()):
-        after.pop(each.value, None)
-    for each in filter(StreamDecision.is_ban, found.new or ()):
-        try:
-            after[each.value] = read_plain(each.value)
-        except ValueError:
-            continue
     if len(after) > most:
         raise SourceFailed(f"CrowdSec has {len(after)} bans, which is too many")
     return after
+
+
+def _bans(decisions: Iterable[msgspec.Raw] | None) -> Iterator[str]:
+    """Yield the addresses and networks of bans."""
+    for raw in decisions or ():
+        each = _DECISION.decode(raw)
+        if each.is_ban():
+            yield each.value
 
 
 def _body(answer: OutboundAnswer) -> bytes:

@@ -34,11 +34,16 @@ class NetworkListStore(LockingRepository):
         return await _LISTS.find(self._session, "site_id = $1 AND name = $2", site_id, name)
 
     async def list_due(self, now_ms: int, *, most: int) -> list[StoredNetworkList]:
-        """Return lists whose source is to be read, the longest due first; none of deleted accounts."""
+        """Return of each account the list whose source is due for longest; none of deleted accounts."""
         return await _LISTS.find_all(
             self._session,
-            """due_ms <= $1 AND site_id IN (SELECT site.id FROM site JOIN account ON account.id = site.account_id
-                WHERE account.status <> 'deleted') ORDER BY due_ms LIMIT $2""",
+            """(site_id, name) IN (SELECT site_id, name FROM
+                (SELECT due.site_id, due.name, ROW_NUMBER() OVER
+                    (PARTITION BY account.id ORDER BY due.due_ms, due.site_id, due.name) AS place
+                    FROM network_list AS due JOIN site ON site.id = due.site_id
+                    JOIN account ON account.id = site.account_id
+                    WHERE due.due_ms <= $1 AND account.status <> 'deleted') AS ranked WHERE place = 1)
+                ORDER BY due_ms LIMIT $2""",
             now_ms,
             most,
         )

@@ -4,11 +4,12 @@ Packed networks are sorted, without those inside others. Numbers and prefix leng
 50,000 networks are ready to search within milliseconds.
 """
 
+import heapq
 import json
 import sys
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import chain, islice
 from socket import AF_INET, AF_INET6, inet_pton
@@ -20,6 +21,12 @@ from agentgate.lib.ip_address import V4_LAST, read_network
 from agentgate.sites.rules.patterns.networks import V4_BITS, V6_BITS, NetworkSet, read_strict_network
 
 LARGEST = {4: 8, 6: 16}
+# A list from outside with more addresses of a family than this has most of the internet.
+MOST_ADDRESSES = {4: 1 << 31, 6: 1 << 124}
+# Only so much of a line is read, and so many networks are sorted at once: a sort and a JSON parser let no other thread
+# run until they are done.
+LONGEST_LINE = 1_000
+SORTED_AT_ONCE = 10_000
 _COUNT_BYTES = 4
 _V6_BYTES = 16
 # The first bits of an IPv6 address that is an IPv4 address.
@@ -82,10 +89,15 @@ def read_plain(text: str, *, strict: bool = False) -> Network:
 def merge(networks: Iterable[Network]) -> list[Network]:
     """Return networks in order, without those inside others."""
     found: list[Network] = []
-    for each in sorted(networks):
+    for each in _in_order(networks):
         if not found or not each.is_inside(found[-1]):
             found.append(each)
     return found
+
+
+def _in_order(networks: Iterable[Network]) -> Iterator[Network]:
+    rest = iter(networks)
+    return heapq.merge(*(sorted(part) for part in iter(lambda: list(islice(rest, SORTED_AT_ONCE)), [])))
 
 
 def pack(networks: Sequence[Network]) -> bytes:
@@ -147,8 +159,8 @@ def read_list(text: str) -> ReadList:
     """
     networks: list[Network] = []
     lines = unreadable = 0
-    for line in text.splitlines():
-        entry = _entry(line.strip())
+    for line in text.split("\n"):
+        entry = _entry(line[:LONGEST_LINE].strip())
         if entry is None:
             continue
         lines += 1
@@ -163,11 +175,11 @@ def _entry(line: str) -> str | None:
     if line.startswith("{"):
         try:
             found = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return line
         # The last line of such a list has facts about the list.
         return str(found["cidr"]) if "cidr" in found else None
-    parts = line.partition("#")[0].partition(";")[0].split()
+    parts = line.partition("#")[0].partition(";")[0].split(None, 1)
     return parts[0] if parts else None
 
 
@@ -186,12 +198,24 @@ def fit_for_blocking(networks: Iterable[Network], is_ours: Callable[[Network], b
     return merge(kept), skipped
 
 
+def covers_most(networks: Iterable[Network]) -> bool:
+    """Return whether merged networks have most addresses of a family. A poisoned list has; one of a country has not."""
+    counts = dict.fromkeys(MOST_ADDRESSES, 0)
+    for each in networks:
+        counts[each.version] += each.last - each.first + 1
+    return any(counts[version] > most for version, most in MOST_ADDRESSES.items())
+
+
 def overlaps(networks: Iterable[Network]) -> Callable[[Network], bool]:
     """Return a function that returns whether a network shares addresses with one of these."""
-    known = tuple(networks)
-    return lambda network: any(
-        network.version == each.version and network.first <= each.last and each.first <= network.last for each in known
-    )
+    known = merge(networks)
+
+    def is_shared(network: Network) -> bool:
+        # Of two networks that share addresses, one is inside the other; these here are apart from each other.
+        at = bisect_right(known, network)
+        return _is_inside_one(network, known) or (at < len(known) and known[at].is_inside(network))
+
+    return is_shared
 
 
 def page_of(

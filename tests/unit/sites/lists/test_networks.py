@@ -7,10 +7,13 @@ import pytest
 
 from agentgate.lib.ip_address import read_address, read_network
 from agentgate.sites.lists.networks import (
+    LONGEST_LINE,
+    SORTED_AT_ONCE,
     Network,
     changed,
     merge,
     of_network,
+    overlaps,
     pack,
     read_list,
     read_plain,
@@ -101,3 +104,29 @@ def test_lines_of_published_lists_are_read() -> None:
         "203.0.113.0/24",
     ]
     assert (found.lines, found.unreadable) == (6, 2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_networks_overlap_as_those_of_the_library_do(seed: int) -> None:
+    chance = random.Random(seed)
+    known, asked = some(chance, chance.randint(0, 12)), some(chance, 200)
+    shares = overlaps(known)
+    library = [ip_network(each.text()) for each in known]
+
+    for each in asked:
+        one = ip_network(each.text())
+        assert shares(each) is any(one.version == other.version and one.overlaps(other) for other in library), each
+
+
+def test_more_networks_than_are_sorted_at_once_are_merged_in_order() -> None:
+    networks = some(random.Random(1), 2 * SORTED_AT_ONCE + 7)
+
+    assert merge(networks) == merge(sorted(networks))
+    assert merge(networks) == sorted(set(merge(networks)))
+
+
+@pytest.mark.parametrize("line", ['{"a":' * 100_000, '{"cidr":"198.51.100.9"' + " " * LONGEST_LINE + "}", "9 " * 10**6])
+def test_a_line_that_is_expensive_to_read_is_not_a_network(line: str) -> None:
+    found = read_list(f"198.51.100.7\n{line}\n198.51.100.8")
+
+    assert ([each.text() for each in found.networks], found.unreadable) == (["198.51.100.7/32", "198.51.100.8/32"], 1)
