@@ -32,6 +32,7 @@ MOST_MS = 20.0
 TARGET_BYTES, HEADER_BYTES = 32_000, 38_000
 # Rules of the worst sets, and how many of them have a condition that does not exist.
 MOST_RULES, UNKNOWN_RULES = 200, 50
+WORDS = 200
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=b0"
 
@@ -87,6 +88,11 @@ def rules(count: int) -> list[Any]:
         }
         for n in range(count)
     ]
+
+
+def words(count: int) -> dict[str, Any]:
+    """Return a rule with so many patterns for one parameter."""
+    return {"name": "words", "action": "block", "match": {"query": {"q": [f"*w{n}*{'a*' * 9}b" for n in range(count)]}}}
 
 
 def unknown_conditions(count: int) -> list[Any]:
@@ -157,6 +163,7 @@ ORIGINAL = {
 DESCRIBED = "POST 203.0.113.9 host=shop.example length=60000 https://shop.example/"
 WORST_DESCRIPTIONS = {
     "long": DESCRIBED + "%25" * (TARGET_BYTES // 3),
+    "repeated parameters": DESCRIBED + "?" + "&".join(["q=" + "a" * 100] * 256),
     "odd": DESCRIBED + ".." + "/items/r1" * (TARGET_BYTES // 9),
     "words": DESCRIBED.replace(" https", " ja4=a" * 4_000 + " https"),
 }
@@ -225,7 +232,7 @@ def protect(service: RunningService, scene: Scene) -> dict[str, str]:
         for method, action in (("GET", "read"), ("POST", "write"))
         for folder in ("items", "members")
     ]
-    listed = [*rules(MOST_RULES - UNKNOWN_RULES), *unknown_conditions(UNKNOWN_RULES)]
+    listed = [*rules(MOST_RULES - UNKNOWN_RULES - 1), words(WORDS), *unknown_conditions(UNKNOWN_RULES)]
     with httpx.Client(
         base_url=service.admin_url, headers=scene.callers["operator key"], trust_env=False, timeout=60
     ) as operator:

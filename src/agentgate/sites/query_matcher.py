@@ -16,6 +16,8 @@ from agentgate.sites.targets import MARK, SEPARATORS, decoded_texts, folded_path
 
 # Parameters of a query that are read one by one. A longer query may have any.
 MOST_PARAMETERS = 256
+# Values of one parameter that are compared with its globs. If there are more, they may match: each costs all globs.
+MOST_VALUES = 16
 # No escapes in names, and none in values of what servers take apart: controls, `%`, `&`, `+`, `;`, `=`, `#`.
 _NAME = rb"[A-Za-z0-9_-]+"
 _ESCAPE = rb"%(?:2[0-24789ACDEFacdef]|3[0-9ACEFacef]|[4-6][0-9A-Fa-f]|7[0-9A-Ea-e]|[89A-Fa-f][0-9A-Fa-f])"
@@ -38,6 +40,15 @@ class ParameterGlobs(NamedTuple):
     # For each glob, the name and the words that occur in this order in a query that could match.
     words: tuple[tuple[str, ...], ...]
     bit: int
+
+
+class SentValue(NamedTuple):
+    """A value of a parameter as it was sent: its name, the text that every server reads, and what some may read."""
+
+    name: bytes
+    # None if servers differ.
+    exact: str | None
+    loose: tuple[str, ...]
 
 
 class QueryMatcher:
@@ -65,18 +76,23 @@ class QueryMatcher:
         return sure | found[0], maybe | found[1]
 
     def _of_plain(self, pairs: list[bytes]) -> tuple[int, int]:
-        values: dict[bytes, list[bytes]] = {}
+        by_name: dict[bytes, list[bytes]] = {}
         for pair in pairs:
-            values.setdefault(pair.partition(b"=")[0].lower(), []).append(pair)
+            by_name.setdefault(pair.partition(b"=")[0].lower(), []).append(pair)
+        read: dict[bytes, list[SentValue]] = {}
         sure = maybe = 0
         for each in self._parameters:
-            sent = values.get(each.folded)
+            sent = by_name.get(each.folded)
             if sent is None:
                 continue
-            holds = [_holds(each, pair) for pair in sent]
+            if len(sent) > MOST_VALUES:
+                maybe |= each.bit
+                continue
+            values = read.get(each.folded) or read.setdefault(each.folded, list(map(_read_value, sent)))
+            holds = [_holds(each, value) for value in values]
             if all(holds):
                 sure |= each.bit
-            elif any(holds) or any(_may_hold(each, pair) for pair in sent):
+            elif any(holds) or any(_may_hold(each, value) for value in values):
                 maybe |= each.bit
         return sure, maybe
 
@@ -105,19 +121,22 @@ def _words_of_all(parts: list[str]) -> list[str]:
     return [word for part in parts for word in words_of(part.encode())]
 
 
-def _holds(parameter: ParameterGlobs, pair: bytes) -> bool:
-    """Return whether every server finds the parameter with a matching value."""
+def _read_value(pair: bytes) -> SentValue:
     name, _, value = pair.partition(b"=")
-    if name != parameter.name or b"+" in value:
+    exact = None if b"+" in value else unquote_to_bytes(value).decode("utf-8", "surrogateescape")
+    return SentValue(name, exact, tuple({folded_path(value), folded_path(value.replace(b"+", b" "))}))
+
+
+def _holds(parameter: ParameterGlobs, value: SentValue) -> bool:
+    """Return whether every server finds the parameter with a matching value."""
+    text = value.exact
+    if text is None or value.name != parameter.name:
         return False
-    text = unquote_to_bytes(value).decode("utf-8", "surrogateescape")
     return any(glob.matches(text) for glob in parameter.exact)
 
 
-def _may_hold(parameter: ParameterGlobs, pair: bytes) -> bool:
-    value = pair.partition(b"=")[2]
-    texts = (folded_path(value), folded_path(value.replace(b"+", b" ")))
-    return any(glob.matches(text) for glob in parameter.loose for text in texts)
+def _may_hold(parameter: ParameterGlobs, value: SentValue) -> bool:
+    return any(glob.matches(text) for glob in parameter.loose for text in value.loose)
 
 
 def _could_have(parameter: ParameterGlobs, texts: Iterable[str]) -> bool:

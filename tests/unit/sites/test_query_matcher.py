@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, unquote
 
 import pytest
 
-from agentgate.sites.query_matcher import QueryMatcher
+from agentgate.sites.query_matcher import MOST_VALUES, QueryMatcher
 from agentgate.sites.rules.patterns.predicates import PARAMETER, PARAMETERS, Predicate
 
 SURE, MAYBE, NO = (1, 0), (0, 1), (0, 0)
@@ -101,3 +101,19 @@ def test_the_worst_query_takes_milliseconds() -> None:
         started = time.perf_counter()
         asked.read(query)
         assert time.perf_counter() - started < 0.05
+
+
+def test_a_parameter_with_many_values_may_match_and_costs_no_comparison_of_each() -> None:
+    """A visitor repeats a parameter, and each value would cost all patterns of the site's rules."""
+    words = [f"*w{number}*a*b*c" for number in range(500)]
+    few, many = b"&".join([b"action=x"] * MOST_VALUES), b"&".join([b"action=x"] * 250)
+    spent = [min(_cpu_s(matcher(*words), query) for _ in range(5)) for query in (few, many)]
+
+    assert (matcher("x").read(few), matcher("x").read(many), matcher("y").read(many)) == (SURE, MAYBE, MAYBE)
+    assert spent[1] <= 2 * spent[0]
+
+
+def _cpu_s(found: QueryMatcher, query: bytes) -> float:
+    began_s = time.process_time()
+    found.read(query)
+    return time.process_time() - began_s
