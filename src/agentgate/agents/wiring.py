@@ -12,7 +12,7 @@ from agentgate.agents.policy_checker import AgentPolicyChecker
 from agentgate.agents.policy_decision import Quotas
 from agentgate.agents.signature_check import SignatureExplainer
 from agentgate.agents.signing.directories import KeyDirectories, open_directories
-from agentgate.agents.signing.nonce_board import NonceBoard
+from agentgate.agents.signing.nonce_board import FOLDER, open_board
 from agentgate.agents.signing.repository import Replays, ReplayStore
 from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.agents.submission_repository import SubmissionStore
@@ -63,12 +63,11 @@ def wire(
     refresher: SnapshotRefresher,
     recorder: Recorder,
     checks: BrowserChecks,
-    *,
-    nonces: NonceBoard | None,
 ) -> Agents:
     """Put together who agents are and what they may do; the browser check admits the pages of human approval."""
     settings, clock, limiter = foundation.settings, foundation.clock, foundation.limiter
     directories = open_directories(settings.agent_directories, refresher.intel.agent_hosts)
+    nonces = open_board(settings.data_dir / FOLDER, settings.workers)
     verifier, seen, quotas = AgentVerifier(directories), Replays(stores.agent_replays, nonces), Quotas(limiter)
     admission = Admission(verifier, seen, OwnAddress(settings.public_base_url))
     opened = Handoffs(

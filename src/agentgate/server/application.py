@@ -5,13 +5,12 @@ import multiprocessing
 import socket
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import structlog
 
 from agentgate import __version__
 from agentgate.agents import wiring as agents
-from agentgate.agents.signing.nonce_board import NonceBoard, nonce_bytes
 from agentgate.browser_check import wiring as browser_check
 from agentgate.browser_check.tokens.fast_siteverify import FastSiteverify
 from agentgate.browser_check.tokens.receipts import SigningKeys
@@ -89,16 +88,6 @@ def _alive(_request: HotRequest) -> HotReply:
     return _ALIVE
 
 
-class WorkersMemory(NamedTuple):
-    """The shared memory of this machine's workers; None with a single worker."""
-
-    boards: SharedBoards | None = None
-    nonces: NonceBoard | None = None
-
-
-NO_MEMORY = WorkersMemory()
-
-
 class Application:
     """One worker: its stores, its two listeners, its timed work."""
 
@@ -110,7 +99,7 @@ class Application:
         keyring: Keyring,
         sealer: Sealer,
         *,
-        memory: WorkersMemory = NO_MEMORY,
+        boards: SharedBoards | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -140,7 +129,7 @@ class Application:
             settings=settings,
             clock=clock,
             keyring=keyring,
-            boards=memory and memory.boards,
+            boards=boards,
         )
         stores.store.on_configuration_change = self.refresher.wake
         self.events = events.wire(foundation, stores, self.refresher.sites.key_of, with_explanation)
@@ -148,9 +137,7 @@ class Application:
         self.sites = sites.wire(foundation, stores, refresher.sites, refresher.decider.visitors)
         self.decision = decision.wire(foundation, stores, refresher)
         self.browser_check = browser_check.wire(foundation, stores, refresher, recorder, self.sites.uses)
-        self.agents = agents.wire(
-            foundation, stores, refresher, recorder, self.browser_check, nonces=memory and memory.nonces
-        )
+        self.agents = agents.wire(foundation, stores, refresher, recorder, self.browser_check)
         self.gateway = gateway.wire(
             foundation, stores, refresher, recorder, checks=self.browser_check, agents=self.agents
         )
@@ -233,7 +220,8 @@ class Application:
         mark.note_ahead(clock)
         if memory is None:
             return cls(settings, clock, stores, keyring, sealer)
-        return cls(settings, clock, stores, keyring, sealer, memory=_open_memory(memory, settings.workers))
+        boards = open_boards(memory.open(), own=memory.own, secret=memory.secret)
+        return cls(settings, clock, stores, keyring, sealer, boards=boards)
 
     async def start(
         self,
@@ -421,11 +409,3 @@ def _spool_delivery(stores: Stores, metrics: MetricRegistry) -> PeriodicTask | N
     metrics.watch(series.EVENTS_SPOOLED, lambda: {(): events.spooled[0]})
     metrics.watch(series.SPOOL_BYTES, lambda: {(): events.spooled[1]})
     return PeriodicTask("events-spool", events.deliver, interval_s=SPOOL_S)
-
-
-def _open_memory(memory: SharedMemory, workers: int) -> WorkersMemory:
-    whole, size = memory.open(), nonce_bytes(workers)
-    return WorkersMemory(
-        open_boards(whole[size:], own=memory.own, secret=memory.secret),
-        NonceBoard(whole[:size], own=memory.own, secret=memory.secret),
-    )

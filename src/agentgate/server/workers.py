@@ -21,7 +21,6 @@ from typing import NamedTuple
 import structlog
 from msgspec import Struct
 
-from agentgate.agents.signing.nonce_board import nonce_bytes
 from agentgate.decision.rates.board import board_bytes
 from agentgate.lib.settings.inherited import passed_sockets
 from agentgate.lib.settings.schema import Settings
@@ -285,7 +284,7 @@ class _Starter:
         self._arguments = (run_worker, settings)
         self._sockets = sockets
         self._pairs = pairs
-        self._memory = share_memory(nonce_bytes(settings.workers) + board_bytes(settings.workers)) if pairs else None
+        self._memory = share_memory(board_bytes(settings.workers)) if pairs else None
         self.numbers = range(0 if pairs else 1, settings.workers + 1)
 
     def __call__(self, number: int) -> _Worker:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from agentgate.agents.identity import Identity
-from agentgate.agents.signing.nonce_board import NonceBoard
+from agentgate.agents.signing.nonce_board import NonceBoard, memory_board
 from agentgate.lib.clock import MINUTE_MS, SECOND_MS
 from agentgate.lib.database import Database, NewRows
 from agentgate.lib.enums import AgentVerdict
@@ -50,7 +50,7 @@ class Replays:
     def __init__(self, store: ReplayStore, nonces: NonceBoard | None = None) -> None:
         self._store = store
         # Of reads; other signatures are stored as well.
-        self._nonces = nonces or NonceBoard()
+        self._nonces = nonces or memory_board()
 
     def must_remember(self, identity: Identity, *, unsafe: bool) -> bool:
         """Return whether a signature must be remembered.
