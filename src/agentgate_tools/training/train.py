@@ -143,8 +143,14 @@ def _unseen_margins(rows: TrainingRows, plan: Plan, *, folds: Integers) -> Float
                 " label decisions of more visitors, or lower --folds"
             )
         learned = _fitted(rows, plan, rest, stop=stop if plan.folds > 2 else None)
-        margins[inside] = learned.margins(rows.patterns)[rows.pattern[inside]]
+        margins[inside] = _margins(learned, rows, inside)
     return margins
+
+
+def _margins(learned: Learned, rows: TrainingRows, chosen: Chosen) -> Floats:
+    """Return the margins of the chosen rows; each of their patterns is computed once."""
+    used, place = np.unique(rows.pattern[chosen], return_inverse=True)
+    return learned.margins(rows.patterns[used])[place]
 
 
 def _by_time(rows: TrainingRows, plan: Plan) -> ByTime | None:
@@ -156,7 +162,7 @@ def _by_time(rows: TrainingRows, plan: Plan) -> ByTime | None:
     if min(counts) < LEAST_BY_TIME:
         return None
     learned = _fitted(rows, plan, older)
-    scores = sigmoid(learned.margins(rows.patterns)[rows.pattern[newer]])
+    scores = sigmoid(_margins(learned, rows, newer))
     answers = Answers(target=rows.target[newer], weights=rows.weights[newer])
     others = len(np.unique(rows.groups[newer & (rows.target == 0)]))
     return ByTime(
