@@ -5,6 +5,7 @@ Cross-validated by visitor, calibrated on unseen rows, and compared with our own
 
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -36,6 +37,8 @@ TOP_FEATURES = 20
 # The older part of the labels, from which the newer is predicted.
 OLDER_SHARE = 0.8
 LEAST_BY_TIME = 5
+# Each fit has a copy of its part of the table.
+FITS_AT_ONCE, MOST_CELLS_AT_ONCE = 2, 50_000_000
 Chosen: TypeAlias = npt.NDArray[np.bool_]
 
 
@@ -65,9 +68,7 @@ def _train(decisions: Sequence[LabeledDecision], plan: Plan) -> Trained:
     rows = rows_for(examples, plan.rows)
     answers = Answers(target=rows.target, weights=rows.weights)
     folds = _folds(rows, plan)
-    # The first fold only shows when to stop.
-    learned = _fitted(rows, plan, folds != 0, stop=folds == 0)
-    margins = _unseen_margins(rows, plan, folds=folds)
+    learned, margins = _fit_all(rows, plan, folds=folds)
     calibrated = choose(margins, answers, folds)
     if plan.kind is ModelKind.BOT:
         with_one, _ = innocents(rows.names, weighted(rows.patterns, rows.pattern, answers))
@@ -132,9 +133,10 @@ def _folds(rows: TrainingRows, plan: Plan) -> Integers:
     return fold_of[rows.groups]
 
 
-def _unseen_margins(rows: TrainingRows, plan: Plan, *, folds: Integers) -> Floats:
-    margins = np.zeros(len(rows.target), dtype=np.float64)
-    for fold in range(plan.folds):
+def _fit_all(rows: TrainingRows, plan: Plan, *, folds: Integers) -> tuple[Learned, Floats]:
+    """Fit the model, and one for each fold that gives the margins of what it has not seen; several at a time."""
+
+    def margins_of(fold: int) -> tuple[Chosen, Floats]:
         inside, stop = folds == fold, folds == (fold + 1) % plan.folds
         rest = ~inside & ~stop if plan.folds > 2 else ~inside
         if len(np.unique(rows.target[rest])) < 2:
@@ -143,8 +145,17 @@ def _unseen_margins(rows: TrainingRows, plan: Plan, *, folds: Integers) -> Float
                 " label decisions of more visitors, or lower --folds"
             )
         learned = _fitted(rows, plan, rest, stop=stop if plan.folds > 2 else None)
-        margins[inside] = _margins(learned, rows, inside)
-    return margins
+        return inside, _margins(learned, rows, inside)
+
+    margins = np.zeros(len(rows.target), dtype=np.float64)
+    at_once = FITS_AT_ONCE if rows.patterns.size < MOST_CELLS_AT_ONCE else 1
+    # The limit of threads holds for the thread that sets it.
+    with ThreadPoolExecutor(at_once, initializer=threadpool_limits, initargs=(1,)) as pool:
+        # The first fold only shows when to stop.
+        whole = pool.submit(_fitted, rows, plan, folds != 0, stop=folds == 0)
+        for inside, found in pool.map(margins_of, range(plan.folds)):
+            margins[inside] = found
+        return whole.result(), margins
 
 
 def _margins(learned: Learned, rows: TrainingRows, chosen: Chosen) -> Floats:
