@@ -32,6 +32,7 @@ _MINUTE_BITS = 24
 _MINUTES = 2**_MINUTE_BITS - 1
 # 2024-01-01, so that the minutes fit.
 _FIRST_MINUTE = 28_401_120
+_EMPTY = [0] * WAYS
 
 
 class NonceBoard:
@@ -53,34 +54,29 @@ class NonceBoard:
         number = int.from_bytes(blake2b(replay_key, digest_size=8, key=self._secret).digest())
         first, tag = number % SETS * WAYS, number >> _MINUTE_BITS << _MINUTE_BITS
         now = now_ms // MINUTE_MS - _FIRST_MINUTE
-        is_full, free = False, -1
+        is_full = False
         for part in self._parts:
-            is_full = is_full or part[first] >= now
-            for at in range(first + 1, first + WAYS):
-                entry = part[at]
-                is_kept = entry & _MINUTES >= now
-                if is_kept and entry - (entry & _MINUTES) == tag:
-                    return False
-                if not is_kept and part is own and free < 0:
-                    free = at
+            found = part[first : first + WAYS].tolist()
+            if found == _EMPTY:
+                continue
+            if _has(found, tag, now):
+                return False
+            is_full = is_full or found[0] >= now
         until = min(kept_until_ms // MINUTE_MS + 1 - _FIRST_MINUTE, _MINUTES)
-        if free < 0:
+        free = next((at for at in range(first + 1, first + WAYS) if own[at] & _MINUTES < now), None)
+        if free is None:
             own[first] = max(own[first], until)
             return None
         own[free] = tag | until
-        if self._is_others(first, tag, now):
+        # Another worker may have written the nonce in the same moment; both then reject it.
+        if any(_has(part[first : first + WAYS].tolist(), tag, now) for part in self._parts if part is not own):
             return False
         return None if is_full else True
 
-    def _is_others(self, first: int, tag: int, now: int) -> bool:
-        """Return whether another worker has written the nonce in the same moment; both then reject it."""
-        own = self._parts[self._own]
-        return any(
-            part[at] & _MINUTES >= now and part[at] - (part[at] & _MINUTES) == tag
-            for part in self._parts
-            if part is not own
-            for at in range(first + 1, first + WAYS)
-        )
+
+def _has(found: list[int], tag: int, now: int) -> bool:
+    """Return whether a set has a nonce."""
+    return any(entry & _MINUTES >= now and entry - (entry & _MINUTES) == tag for entry in found[1:])
 
 
 def memory_board() -> NonceBoard:
