@@ -5,11 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from agentgate.lib.compiled import SOURCES
+from agentgate.lib.compiled import MODULES, SOURCES, is_stale
 from tools.install_locked import Downloads, missing, read_lock
 from tools.release import ROOT
 
@@ -54,6 +55,26 @@ def test_an_editable_build_succeeds_without_a_working_compiler(tmp_path: Path, c
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 def test_an_editable_build_with_a_compiler_has_the_extensions(tmp_path: Path) -> None:
     assert build(tmp_path, "cc") == ["_check", "_head"]
+
+
+def test_set_up_removes_modules_of_an_earlier_one_and_names_each_that_is_compiled(tmp_path: Path) -> None:
+    stale = [tmp_path / f"src/agentgate/{name.replace('.', '/')}.cpython-311.so" for name in MODULES]
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tmp_path / "venv").mkdir()
+    for name in ("pip", "python"):
+        # Programs that come over standard input run; nothing is installed.
+        program(tmp_path / "venv/bin", name, f'[ "$1" != - ] || exec {sys.executable} "$@"')
+
+    done = run(ROOT / "scripts/setup", "venv", "requirements/run.lock", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert [path for path in stale if path.exists()] == []
+    for name in MODULES:
+        is_compiled = find_spec(f"agentgate.{name}") and not any(map(is_stale, MODULES))
+        how = "compiled" if is_compiled else "plain Python: "
+        assert f"setup: {name}: {how}" in done.stdout
 
 
 def test_the_runtime_lock_has_no_package_that_only_builds_or_tests_need() -> None:
