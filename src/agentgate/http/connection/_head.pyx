@@ -2,6 +2,7 @@
 """`cut` and `lines` of head.py, compiled: one pass over the bytes of a head."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from agentgate.http.connection import head
@@ -14,52 +15,72 @@ BUILD = AGENTGATE_BUILD.decode()
 
 cdef enum:
     MOST_NAMES = 40
+    LONGEST_NAME = 31
     KEPT = 100
 
-# Names in lower case, their lengths, and what is done with the value: its place among those given, or KEPT.
-cdef char NAMES[MOST_NAMES][32]
-cdef Py_ssize_t LENGTHS[MOST_NAMES]
+# Names in lower case, the shortest first, and what is done with the value: its place among those given, or KEPT. The
+# names of a length are from STARTS[length] to STARTS[length + 1].
+cdef char NAMES[MOST_NAMES][LONGEST_NAME + 1]
 cdef int USES[MOST_NAMES]
-cdef int NAME_COUNT = 0
-cdef bint IN_NAME[256]
+cdef int STARTS[LONGEST_NAME + 2]
+# Bytes of names in lower case; 0 for all others.
+cdef unsigned char LOWER[256]
 
+cdef uint64_t ONES = 0x0101010101010101
+cdef uint64_t SPACES = ONES * 0x20
+cdef uint64_t HIGH_BITS = ONES * 0x80
 
-cdef void add(bytes name, int use):
-    global NAME_COUNT
-    memcpy(NAMES[NAME_COUNT], PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
-    LENGTHS[NAME_COUNT] = PyBytes_GET_SIZE(name)
-    USES[NAME_COUNT] = use
-    NAME_COUNT += 1
-
-
-for _place, _name in enumerate(head.GIVEN):
-    add(_name, _place)
-for _name in head.KEPT:
-    add(_name, KEPT)
-assert NAME_COUNT <= MOST_NAMES and GIVEN_COUNT == len(head.GIVEN) and LONGEST == head.LONGEST_HEAD
-for _byte in range(256):
-    IN_NAME[_byte] = chr(_byte).isascii() and (chr(_byte).isalnum() or _byte == 45)
+_uses = {**{_name: _place for _place, _name in enumerate(head.GIVEN)}, **dict.fromkeys(head.KEPT, KEPT)}
+_names = sorted(_uses, key=len)
+assert len(_names) <= MOST_NAMES and max(map(len, _names)) <= LONGEST_NAME
+assert GIVEN_COUNT == len(head.GIVEN) and LONGEST == head.LONGEST_HEAD
+for _place, _name in enumerate(_names):
+    memcpy(NAMES[_place], PyBytes_AS_STRING(_name), PyBytes_GET_SIZE(_name))
+    USES[_place] = _uses[_name]
+for _length in range(LONGEST_NAME + 2):
+    STARTS[_length] = sum(len(_name) < _length for _name in _names)
+for _byte in range(128):
+    # Of the bytes in a name only letters change: a digit and a hyphen have that bit already.
+    LOWER[_byte] = _byte | 0x20 if chr(_byte).isalnum() or _byte == 45 else 0
 
 
 cdef inline int use_of(const unsigned char* name, Py_ssize_t length) noexcept nogil:
     """Return what is done with the value of a header; -1 for nothing."""
     cdef int number
     cdef Py_ssize_t at
-    cdef unsigned char first = name[0] | 0x20
-    for number in range(NAME_COUNT):
-        if LENGTHS[number] == length and <unsigned char>NAMES[number][0] == first:
-            at = 1
-            # Of the bytes in a name only letters change: a digit and a hyphen have that bit already.
-            while at < length and <unsigned char>NAMES[number][at] == (name[at] | 0x20):
-                at += 1
-            if at == length:
-                return USES[number]
+    if length > LONGEST_NAME:
+        return -1
+    for number in range(STARTS[length], STARTS[length + 1]):
+        at = 0
+        while at < length and <unsigned char>NAMES[number][at] == LOWER[name[at]]:
+            at += 1
+        if at == length:
+            return USES[number]
     return -1
+
+
+cdef inline bint is_printable(const unsigned char* text, Py_ssize_t length) noexcept nogil:
+    """Return whether all bytes are printable ASCII. Eight bytes are looked at together.
+
+    Of a printable byte, neither itself, nor one more, nor 0x20 less has the high bit. Of the first other byte, one does.
+    """
+    cdef uint64_t eight
+    cdef Py_ssize_t at = 0
+    while at + 8 <= length:
+        memcpy(&eight, text + at, 8)
+        if (eight | (eight + ONES) | (eight - SPACES)) & HIGH_BITS:
+            return False
+        at += 8
+    while at < length:
+        if text[at] < 0x20 or text[at] >= 0x7F:
+            return False
+        at += 1
+    return True
 
 
 cdef bint scan(const unsigned char* text, Py_ssize_t size, Scan* found) noexcept nogil:
     """Find the key of a head and the values that are given; return whether it is one whole plain head."""
-    cdef Py_ssize_t at, end, colon, filled, byte
+    cdef Py_ssize_t at, end, colon, filled
     cdef const unsigned char* place
     cdef unsigned char* key = found.key
     cdef int use
@@ -73,9 +94,9 @@ cdef bint scan(const unsigned char* text, Py_ssize_t size, Scan* found) noexcept
         return False
     if memcmp(text, b"GET /", 5) != 0 and memcmp(text, b"POST /", 6) != 0:
         return False
-    for at in range(4 if text[0] == 71 else 5, end - 9):
-        if text[at] <= 0x20 or text[at] >= 0x7F:
-            return False
+    at = 4 if text[0] == 71 else 5
+    if not is_printable(text + at, end - 9 - at) or memchr(text + at, 32, end - 9 - at) != NULL:
+        return False
     memcpy(key, text, end)
     filled = end
     at = end + 2
@@ -85,14 +106,13 @@ cdef bint scan(const unsigned char* text, Py_ssize_t size, Scan* found) noexcept
         if text[end + 1] != 10:
             return False
         colon = at
-        while colon < end and IN_NAME[text[colon]]:
+        while colon < end and LOWER[text[colon]]:
             colon += 1
         # A name, a colon, one space, and a value that neither begins nor ends with a space.
         if colon == at or colon + 2 >= end or text[colon] != 58 or text[colon + 1] != 32 or text[colon + 2] == 32 or text[end - 1] == 32:
             return False
-        for byte in range(colon + 2, end):
-            if text[byte] < 0x20 or text[byte] >= 0x7F:
-                return False
+        if not is_printable(text + colon + 2, end - colon - 2):
+            return False
         use = use_of(text + at, colon - at)
         # With the line end before it. The key is never longer than the head.
         if use == KEPT:

@@ -98,6 +98,16 @@ def test_what_is_no_whole_plain_head_is_left_to_the_parser(cut, data):
     assert cut(data) is None
 
 
+@pytest.mark.parametrize("cut", bodies())
+def test_a_value_has_only_printable_bytes_wherever_they_are(cut):
+    whole = b"GET / HTTP/1.1\r\nReferer: x%bx\r\n\r\n"
+    for place in range(20):
+        for byte in range(256):
+            data = whole % (b"y" * place + bytes((byte,)) + b"y" * (19 - place))
+
+            assert (cut(data) is not None) == (0x20 <= byte < 0x7F), data
+
+
 @pytest.mark.parametrize("name", KEPT)
 def test_a_value_that_is_read_tells_two_heads_apart(name):
     first, second = (USUAL[:-2] + b"%b: %b\r\n\r\n" % (name.title(), value) for value in (b"1", b"2"))
