@@ -6,7 +6,7 @@ import type { AiTraffic, NamedCount } from "../api/types.gen";
 import { count } from "../lib/format";
 import { useQuery } from "../lib/query";
 import { RANGES, useRange } from "../lib/range";
-import { has, t } from "../lib/words";
+import { t } from "../lib/words";
 import { siteHref } from "../ui/layout";
 import { type Bar, Bars, Card, Failure, Head, Note, Segments, Time, type Tone } from "../ui/parts";
 import { USES } from "./ai-use";
@@ -20,6 +20,12 @@ const TONES: Record<string, Tone> = {
   challenged: "challenge",
   blocked: "block",
 };
+
+/** Verified requests that neither the AI use nor a policy decided. */
+function byRules({ verification, decisions }: AiTraffic): number {
+  const verified = verification.verifiedBySignature + verification.verifiedByNetwork;
+  return Math.max(0, verified - decisions.allowed - decisions.challenged - decisions.blocked);
+}
 
 export default function AiTrafficPage() {
   const siteKey = useRoute().params["siteKey"] ?? "";
@@ -38,7 +44,7 @@ export default function AiTrafficPage() {
   const counted = (counts: object): Bar[] =>
     (Object.entries(counts) as [string, number][]).map(([key, n]) => ({
       key,
-      name: has(`aiUse.${key}`) ? t(`aiUse.${key}`) : t(`aiTraffic.${key}`),
+      name: t(`${USES.some((use) => use === key) ? "aiUse" : "aiTraffic"}.${key}`),
       count: n,
       tone: TONES[key],
     }));
@@ -82,7 +88,7 @@ export default function AiTrafficPage() {
           <div class="cols">
             <Card title={t("aiTraffic.decisions")} lead={t("aiTraffic.decisionsLead")}>
               <div class="in">
-                <Bars items={counted(data.decisions)} empty="" />
+                <Bars items={counted({ ...data.decisions, byRules: byRules(data) })} empty="" />
               </div>
             </Card>
             <Card title={t("aiTraffic.uses")} lead={t("aiTraffic.usesLead")}>

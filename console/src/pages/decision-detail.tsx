@@ -18,6 +18,7 @@ import { CopyButton, Failure, LabelPill, OutcomeBadge, Time } from "../ui/parts"
 import { toast, toastError } from "../ui/toasts";
 import { Contributions } from "./contributions";
 import { LetIn } from "./let-in";
+import { reasonOf } from "./causes";
 import { openPathHref, ruleHref, WhatAndWhy } from "./decision-evidence";
 
 const LABELS: [DecisionLabelValue, string][] = [
@@ -87,7 +88,7 @@ function Path({ detail, siteKey }: { detail: DecisionDetail; siteKey: string }) 
         tone={early ? outcome : undefined}
         title={t("path.proof")}
         side={proof?.replace("receipt.", "") ?? t("path.noProof")}
-        note={early ? named("why", decision.reasons[0] ?? "") : undefined}
+        note={early ? reasonOf(decision) : undefined}
       />
       {byRule ? (
         <Step

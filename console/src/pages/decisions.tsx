@@ -14,6 +14,7 @@ import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
 import { Empty, Failure, Head, OutcomeBadge, RouteName, Segments, SkeletonRows, Time } from "../ui/parts";
 import { announce } from "../ui/toasts";
+import { reasonOf } from "./causes";
 import { DecisionDetailPane } from "./decision-detail";
 
 const LIVE_MS = 3000;
@@ -57,9 +58,7 @@ function Row({ decision, selected, onOpen }: { decision: Decision; selected: boo
           <RouteName route={decision.route} />
         </a>
       </td>
-      <td class="opt">
-        <code>{decision.matchedRule ?? decision.reasons[0]}</code>
-      </td>
+      <td class="opt cut">{reasonOf(decision)}</td>
       <td class="opt2">
         {decision.matchedRule ? <code>{decision.matchedRule}</code> : <span class="faint">{t("decision.noRule")}</span>}
       </td>

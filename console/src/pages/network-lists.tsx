@@ -8,7 +8,8 @@ import { count } from "../lib/format";
 import { useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { Confirm, Dialog } from "../ui/dialogs";
-import { Card, Field, Note, Segments, Time } from "../ui/parts";
+import { Icon } from "../ui/icons";
+import { Card, Empty, Field, Learn, Note, Segments, Time } from "../ui/parts";
 import { DataTable } from "../ui/table";
 import { toast, toastError } from "../ui/toasts";
 
@@ -146,18 +147,7 @@ export function NetworkListsCard({ siteKey }: { siteKey: string }) {
   const refresh = (name: string) =>
     void api.post(`/sites/${siteKey}/network-lists/${name}/refresh`, {}).then(page.reload).catch(toastError);
   return (
-    <div class="stack">
-      <div class="row">
-        <h2>{t("nets.title")}</h2>
-        {mayWrite && (
-          <button class="btn" onClick={() => setAdding(!adding)} aria-expanded={adding}>
-            {t("nets.new")}
-          </button>
-        )}
-      </div>
-      <p class="s faint">
-        {t("nets.lead", { n: count(page.data?.networks ?? 0), most: count(page.data?.mostNetworks ?? 0) })}
-      </p>
+    <>
       {adding && (
         <Card title={t("nets.new")}>
           <div class="in">
@@ -200,10 +190,29 @@ export function NetworkListsCard({ siteKey }: { siteKey: string }) {
       )}
       <DataTable
         title={t("nets.title")}
+        lead={
+          <>
+            {t("nets.lead", { n: count(page.data?.networks ?? 0), most: count(page.data?.mostNetworks ?? 0) })}{" "}
+            <Learn topic="write-rules#network-lists" of={t("nets.title")} />
+          </>
+        }
+        side={
+          mayWrite && (
+            <button class="btn" onClick={() => setAdding(!adding)} aria-expanded={adding}>
+              <Icon name="plus" />
+              {t("nets.new")}
+            </button>
+          )
+        }
+        keys={false}
         loaded={page}
         rows={page.data?.items ?? []}
         rowKey={(row) => row.name}
-        empty={<p class="s faint in">{t("nets.networks")}: 0</p>}
+        empty={
+          <Empty icon="list" title={t("nets.none")}>
+            {t("nets.noneWhy")}
+          </Empty>
+        }
         columns={[
           {
             id: "name",
@@ -262,6 +271,6 @@ export function NetworkListsCard({ siteKey }: { siteKey: string }) {
           },
         ]}
       />
-    </div>
+    </>
   );
 }

@@ -8,23 +8,9 @@ import { useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { siteHref } from "../ui/layout";
 import { Bars, Card } from "../ui/parts";
+import { kindOf } from "./causes";
 
-/** Prefixes of the managed rules of each kind of bot. */
-const KINDS: [string, string[]][] = [
-  ["ai", ["ai-agents-", "ai-use-"]],
-  ["scanners", ["automation-scanner"]],
-  ["browsers", ["automation-driven", "automation-named", "automation-program", "evidence-"]],
-  ["forged", ["impersonation-"]],
-  ["libraries", ["automation-http-library", "programs-", "tools-", "low-harm-"]],
-  ["scrapers", ["automation-declared-bot", "datacenter-", "score-", "clusters-"]],
-  ["floods", ["rate-"]],
-  ["spam", ["content-spam-"]],
-];
 const TOP = 5;
-
-function kindOf(rule: string | undefined): string {
-  return KINDS.find(([, prefixes]) => prefixes.some((prefix) => rule?.startsWith(prefix)))?.[0] ?? "other";
-}
 
 function byKind(causes: Cause[]) {
   const sums = new Map<string, { count: number; would: number }>();
@@ -33,7 +19,7 @@ function byKind(causes: Cause[]) {
     sums.set(kindOf(rule), { count: sum.count + refused, would: sum.would + wouldRefuse });
   }
   return [...sums]
-    .map(([key, sum]) => ({ key, name: t(`kind.${key}`), tone: "block" as const, ...sum }))
+    .map(([key, sum]) => ({ key, name: t(`kind.${key}`), ...sum }))
     .sort((one, other) => other.count + other.would - one.count - one.would);
 }
 

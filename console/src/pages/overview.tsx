@@ -105,7 +105,7 @@ function Tiles({ now, then }: Both) {
         </div>
       )}
       <div class="tile">
-        <span class="k">{t("overview.passed")}</span>
+        <span class="k">{t(now.challenges.issued < ENOUGH ? "overview.passedCount" : "overview.passed")}</span>
         <span class="v">
           {now.challenges.issued < ENOUGH ? count(now.challenges.passed) : share(passed)}
           {now.challenges.issued >= ENOUGH && <small>%</small>}

@@ -11,21 +11,19 @@ import { useQuery } from "../lib/query";
 import { named, t } from "../lib/words";
 import { toYaml } from "../lib/yaml";
 import { DiffView } from "../ui/diff-view";
-import { Toggle } from "../ui/forms";
 import { siteHref } from "../ui/layout";
-import { Card, CopyButton, Empty, Failure, Field, Head, Segments, Time } from "../ui/parts";
+import { Card, CopyButton, Empty, Failure, Field, Head, Learn, Segments, Time } from "../ui/parts";
 import { RowEditor, type RowValue } from "../ui/row-editor";
 import { SaveDock } from "../ui/save-dock";
 import { toast, toastError } from "../ui/toasts";
 import { Credentials } from "./credentials";
 import { EnforceNumbers } from "./evidence";
 import { pairsOf, Restore } from "./restore";
-import { UnderAttack } from "./settings-load";
+import { Switches, UnderAttack, type Switched } from "./settings-switches";
 
-const SWITCHES = ["wholeSite", "clearanceWithoutScript", "formMethodOverride", "suggestions", "blockFeed"] as const;
 const METHODS = ["*", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-interface Edited {
+interface Edited extends Switched {
   name: string;
   mode: string;
   widgetMode: string;
@@ -35,12 +33,6 @@ interface Edited {
   wanted: string;
   feeds: string;
   issuers: string;
-  wholeSite: boolean;
-  wholeSiteWhen: string;
-  clearanceWithoutScript: boolean;
-  formMethodOverride: boolean;
-  suggestions: boolean;
-  blockFeed: boolean;
   actions: RowValue[];
   routes: RowValue[];
   openPaths: RowValue[];
@@ -332,33 +324,9 @@ export default function Settings() {
       </Card>
       <Card title={t("settings.protect")} lead={t("settings.protectLead")}>
         <div class="in stack">
-          <ul class="stack">
-            {SWITCHES.map((name) => (
-              <li key={name} class="stack tight">
-                <Toggle
-                  checked={value[name]}
-                  label={<b>{t(`settings.${name}`)}</b>}
-                  disabled={readOnly}
-                  onChange={(on) => part({ [name]: on })}
-                />
-                <span class="s soft">{t(`settings.${name}Help`)}</span>
-              </li>
-            ))}
-          </ul>
+          <UnderAttack site={site.data} readOnly={readOnly} onChange={reload} />
+          <Switches value={value} readOnly={readOnly} onChange={part} />
           <div class="cols">
-            <div class="stack tight">
-              <h3>{t("settings.wholeSite")}</h3>
-              <Segments
-                label={t("settings.wholeSite")}
-                value={value.wholeSiteWhen}
-                onChange={(wholeSiteWhen) => part({ wholeSiteWhen })}
-                options={["always", "busy"].map((each) => ({
-                  value: each,
-                  label: t(`settings.wholeSiteWhen.${each}`),
-                }))}
-              />
-            </div>
-            <UnderAttack site={site.data} readOnly={readOnly} onChange={reload} />
             <div class="stack tight">
               <h3>{t("settings.assistants")}</h3>
               <Segments
@@ -370,12 +338,17 @@ export default function Settings() {
                   label: t(`settings.assistants.${each}`),
                 }))}
               />
-              <p class="s soft">{t("settings.assistantsHelp")}</p>
+              <p class="s soft">
+                {t("settings.assistantsHelp")} <Learn topic="detection#assistants" of={t("settings.assistants")} />
+              </p>
             </div>
             <Field
               id="site-machine"
               label={t("settings.machineTokens")}
               help={t("settings.machineTokensHelp")}
+              topic="signals#clusters"
+              type="number"
+              min={0}
               value={value.machineTokens}
               readOnly={readOnly}
               onText={(machineTokens) => part({ machineTokens })}
@@ -411,7 +384,11 @@ export default function Settings() {
           <div ref={opened}>
             <RowEditor
               label={t("settings.openPaths")}
-              lead={t("settings.openPathsHelp")}
+              lead={
+                <>
+                  {t("settings.openPathsHelp")} <Learn topic="allow-webhooks" of={t("settings.openPaths")} />
+                </>
+              }
               readOnly={readOnly}
               rows={value.openPaths}
               onChange={(next) => part({ openPaths: next })}
@@ -430,6 +407,7 @@ export default function Settings() {
             id="site-wanted"
             label={t("settings.wanted")}
             help={t("settings.wantedHelp")}
+            topic="signals#wanted-clients"
             rows={3}
             value={value.wanted}
             readOnly={readOnly}
@@ -448,6 +426,7 @@ export default function Settings() {
             id="site-issuers"
             label={t("settings.issuers")}
             help={t("settings.issuersHelp")}
+            topic="browser-check#private-access-tokens"
             rows={2}
             value={value.issuers}
             readOnly={readOnly}

@@ -182,7 +182,7 @@ function Navigation({ items, siteKey }: { items: NavItem[]; siteKey: string }) {
         </div>
       ))}
       <div class="foot">
-        <a href="/openapi/" target="_blank" rel="noopener">
+        <a href="/docs/" target="_blank" rel="noopener">
           <Icon name="book" />
           {t("nav.docs")}
         </a>

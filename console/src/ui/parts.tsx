@@ -3,10 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { isOperator, type ApiError } from "../api/client";
+import type { ApiError } from "../api/client";
 import type { Outcome } from "../api/types.gen";
 import { absolute, count, percent, relative } from "../lib/format";
-import { docsOf } from "../lib/docs";
+import { docsOf, type Topic } from "../lib/docs";
 import { ENOUGH } from "../lib/outcomes";
 import { t } from "../lib/words";
 import { Icon, type IconName } from "./icons";
@@ -56,6 +56,20 @@ export function Time({ at, full }: { at: string; full?: boolean }) {
   );
 }
 
+/** A link to the documentation. `of` names what it explains, where the page has several. */
+export function Learn({ topic, of }: { topic: Topic; of?: string }) {
+  return <DocsLink page={topic} of={of} />;
+}
+
+function DocsLink({ page, of }: { page: string; of?: string }) {
+  return (
+    <a class="s nw" href={`/docs/${page}`} target="_blank" rel="noopener">
+      {t("nav.learn")}
+      {of && <span class="vh">: {of}</span>}
+    </a>
+  );
+}
+
 /** The head of a page: its title, one true sentence, its actions. The title is focused when the route changes. */
 export function Head({
   title,
@@ -69,19 +83,14 @@ export function Head({
   useEffect(() => {
     document.title = `${title} · AgentGate`;
   }, [title]);
-  const docs = isOperator ? undefined : docsOf(location.pathname);
+  const docs = docsOf(location.pathname);
   return (
     <div class="head">
       <div>
         <h1 tabIndex={-1}>{title}</h1>
         {(children || docs) && (
           <p>
-            {children}{" "}
-            {docs && (
-              <a class="s nw" href={`/docs/${docs}`} target="_blank" rel="noopener">
-                {t("nav.learn")}
-              </a>
-            )}
+            {children} {docs && <DocsLink page={docs} />}
           </p>
         )}
       </div>
@@ -295,6 +304,7 @@ export function Field({
   error,
   type,
   rows,
+  topic,
   onText,
   ...input
 }: {
@@ -304,6 +314,8 @@ export function Field({
   error?: string;
   type?: "text" | "email" | "password" | "number" | "search";
   rows?: number;
+  /** Where the documentation explains the field. */
+  topic?: Topic;
   onText?: (text: string) => void;
   [attribute: string]: unknown;
 }) {
@@ -329,8 +341,8 @@ export function Field({
         </p>
       ) : (
         help && (
-          <p class="help" id={`${id}-h`}>
-            {help}
+          <p class="help">
+            <span id={`${id}-h`}>{help}</span> {topic && <Learn topic={topic} of={label} />}
           </p>
         )
       )}

@@ -1,5 +1,6 @@
 /** Rows of small fields that are edited in place: routes, actions, allowed paths, agents. */
 
+import type { ComponentChildren } from "preact";
 import { t } from "../lib/words";
 import { Icon } from "./icons";
 
@@ -25,7 +26,7 @@ export function RowEditor({
   readOnly,
 }: {
   label: string;
-  lead?: string;
+  lead?: ComponentChildren;
   columns: Column[];
   rows: RowValue[];
   onChange: (rows: RowValue[]) => void;

@@ -61,7 +61,8 @@ async function readItems(siteKey: string, order: string, signal: AbortSignal): P
     const queue = await api.get<LabelQueue>("/labels/queue", { siteKey, limit: READ }, signal);
     return queue.items.map((each) => ({
       id: each.decisionId,
-      badge: { outcome: each.outcome },
+      // The queue has what enforce mode decides, applied or not.
+      badge: { outcome: each.outcome, would: each.outcome !== "allow" },
       value: each.score,
       text: reasonsOf(each.reasons),
       side: t("lab.alike", { n: each.alike }),

@@ -40,14 +40,19 @@ const OPERATOR_GROUPS = [
   "service",
 ];
 const PAGE = 200;
+const LONGEST = 160;
 const MOST_ROWS = 20_000;
 
 /** A change as `from → to`; anything else as it is. */
 function shown(value: unknown): string {
   if (value !== null && typeof value === "object" && "from" in value && "to" in value)
     return `${shown(value.from)} → ${shown(value.to)}`;
+  if (Array.isArray(value)) return value.map(shown).join(", ") || "–";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
+
+/** Long values are cut: the history of the site, or the export, has all of them. */
+const cut = (text: string) => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
 
 function Detail({ event }: { event: AuditEvent }) {
   const parts = Object.entries(event.detail);
@@ -56,7 +61,7 @@ function Detail({ event }: { event: AuditEvent }) {
       {named("change", event.action)}
       <small class="wrap">
         <code>{event.action}</code>
-        {parts.map(([name, value]) => ` · ${name}: ${shown(value).slice(0, 120)}`)}
+        {parts.map(([name, value]) => ` · ${name}: ${cut(shown(value))}`)}
       </small>
     </>
   );

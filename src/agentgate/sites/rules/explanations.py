@@ -23,7 +23,8 @@ _MEANINGS = {label.name: label.meaning for label in LABELS}
 CAUSES: dict[str, tuple[str, str]] = {
     "blocklist": (r"list\.block", "the site's blocklist has this visitor"),
     "signature": (r"agent\.invalid", "the agent's signature is invalid"),
-    "forged_crawler": (r"agent\.search_forged", "this client claims to be a search engine crawler and is not"),
+    "forged_crawler": (r"agent\.(search|operator)_forged", "this client claims to be a known crawler and is not"),
+    "ai_use": (r"ai\.(block|challenge)", "the site's AI use does not permit this client"),
     "scanner": (r"ua\.scanner", "this request came from a vulnerability scanner"),
     "automation": (
         r"browser\.(webdriver|automation|headless|injected|instrument_failed)|ua\.(headless|automation)",
@@ -75,6 +76,7 @@ REASONS = {
     "service_unavailable": "AgentGate was unavailable",
 }
 NOTHING = "nothing suspicious was detected"
+UNDECIDED = "no rule challenges or blocks what was detected"
 DONE = {
     Outcome.ALLOW: "Allowed",
     Outcome.CHALLENGE: "Challenged",
@@ -153,7 +155,7 @@ def _cause(decision: Decision, outcome: Outcome, labels: list[str]) -> tuple[str
         return reason, REASONS[reason]
     if decision.kind is DecisionKind.REQUEST and outcome is Outcome.ALLOW:
         if isinstance(decision.matched_rule, UnsetType):
-            return "none", NOTHING
+            return ("no_rule", UNDECIDED) if labels else ("none", NOTHING)
         return "rule", f"the rule {decision.matched_rule} matched"
     for label in labels:
         rank = _rank(label)

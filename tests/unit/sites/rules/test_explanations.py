@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from agentgate.events.queries.records import Decision
 from agentgate.lib.enums import DecisionKind, Outcome
 from agentgate.lib.moment import Moment
-from agentgate.sites.rules.explanations import CAUSES, NOTHING, REASONS, explain, with_explanation
+from agentgate.sites.rules.explanations import CAUSES, NOTHING, REASONS, UNDECIDED, explain, with_explanation
 from agentgate.sites.rules.labels import LABELS
 from agentgate.sites.rules.records import Rule, RuleAction, RuleMatch
 
@@ -79,6 +80,20 @@ def test_an_allowed_request_had_nothing_suspicious() -> None:
     assert found.evidence == []
 
 
+def test_an_allowed_request_with_evidence_does_not_claim_that_nothing_was_found() -> None:
+    allowed = decision(outcome=Outcome.ALLOW, labels=SCRIPT, reasons=["allowed"], matched_rule=UNSET)
+
+    assert explain(allowed).sentence == f"Allowed: {UNDECIDED}."
+    assert explain(allowed).evidence
+    unremarkable = decision(outcome=Outcome.ALLOW, labels=["ua.browser"], reasons=["allowed"], matched_rule=UNSET)
+    assert explain(unremarkable).sentence == f"Allowed: {NOTHING}."
+
+
+@pytest.mark.parametrize(("label", "cause"), [("agent.operator_forged", "forged_crawler"), ("ai.block", "ai_use")])
+def test_a_forged_operator_and_the_ai_use_are_causes(label: str, cause: str) -> None:
+    assert explain(decision(labels=[label, "ua.crawler", "ua.ai_agent"])).cause == cause
+
+
 def test_webhooks_send_the_decision_with_its_sentence() -> None:
     sent = with_explanation(decision())
 
@@ -95,6 +110,6 @@ def test_every_cause_is_shown_by_a_label_of_the_catalog() -> None:
 
 def test_the_console_has_the_same_words_for_each_cause() -> None:
     english = json.loads((WORDS / "en.json").read_text(encoding="utf-8"))
-    words = {**{cause: text for cause, (_, text) in CAUSES.items()}, **REASONS, "none": NOTHING}
+    words = {**{cause: text for cause, (_, text) in CAUSES.items()}, **REASONS, "none": NOTHING, "no_rule": UNDECIDED}
 
     assert {cause: english.get(f"cause.{cause}") for cause in words} == words

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-KAQRLLNP.js";import"./chunk-KT6TM75L.js";import"./chunk-BRJTMVPD.js";import"./chunk-QXAHJPNM.js";import"./chunk-K6PQYRM3.js";import"./chunk-ITXSAC37.js";import"./chunk-PGTXA7ON.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

@@ -1,1 +1,0 @@
-import{a as n}from"./chunk-IKDXN2GE.js";import{u as e,w as r}from"./chunk-PGTXA7ON.js";function u(i,m,p){return i.map(({reason:t,rule:o,refused:s,wouldRefuse:a})=>({key:`${t} ${o??""}`,name:o?e("why.rule",{rule:o}):r("why",t),count:s,would:a,tone:"block",href:o&&`${n(m,"decisions")}?${p}&rule=${encodeURIComponent(o)}`}))}export{u as a};
