@@ -410,6 +410,17 @@ def test_protect_finds_the_feeds_of_the_front_page_and_a_command_declares_them(
     assert declared == ["/blog/feed/", "/?feed=atom"]
 
 
+def test_a_command_adds_origins_to_a_site(run: Command, service: RunningService) -> None:
+    assert run("site", "create", "Two", "--site-key", "site_cli_two", "--origin", "https://two.example").returncode == 0
+    added = run("site", "origins", "site_cli_two", "https://www.two.example", "https://two.example")
+    malformed = run("site", "origins", "site_cli_two", "two.example")
+
+    assert added.stdout.strip() == "site_cli_two: allowed origins are https://two.example, https://www.two.example"
+    assert malformed.returncode != 0
+    kept = service.operator.get("/v1/admin/sites/site_cli_two").json()["allowedOrigins"]
+    assert kept == ["https://two.example", "https://www.two.example"]
+
+
 def test_suggestions_are_listed_accepted_and_withdrawn(run: Command, service: RunningService) -> None:
     assert run("site", "create", "Suggested", "--origin", ORIGIN, "--site-key", "site_cli_suggested").returncode == 0
     site_id = service.operator.get("/v1/admin/sites/site_cli_suggested").json()["id"]

@@ -112,25 +112,40 @@ def receiver(certificate: Path | None = None) -> Iterator[Receiver]:
         thread.join(timeout=5)
 
 
-def make_certificate(folder: Path, *names: str) -> tuple[Path, Path]:
-    """Make an authority and a certificate for names; return the authority's file and the server's (with its key)."""
-    authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test authority")])
-    authority = _certificate(issuer, issuer, authority_key.public_key(), authority_key, authority=True)
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
-    server = _certificate(subject, issuer, server_key.public_key(), authority_key, names=names)
+def make_certificate(
+    folder: Path, *names: str, from_now: dt.timedelta = dt.timedelta(), is_direct: bool = True
+) -> tuple[Path, Path]:
+    """Make an authority and a certificate for names; return the authority's file and the server's (with its key).
+
+    `from_now` moves its time; without `is_direct`, an intermediate authority signs it that is in neither file.
+    """
+    authority_key, between_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
+    root, between, subject = map(_called, ("Test authority", "Test intermediate", names[0]))
+    authority = _builder(root, root, authority_key.public_key(), authority=True).sign(authority_key, hashes.SHA256())
+    signer, signing_key = (root, authority_key) if is_direct else (between, between_key)
+    alternative = x509.SubjectAlternativeName(list(map(_name, names)))
+    server = _builder(subject, signer, server_key.public_key(), from_now=from_now).add_extension(
+        alternative, critical=False
+    )
     authority_path, server_path = folder / "authority.pem", folder / "server.pem"
     authority_path.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
     key = server_key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    server_path.write_bytes(server.public_bytes(serialization.Encoding.PEM) + key)
+    signed = server.sign(signing_key, hashes.SHA256())
+    server_path.write_bytes(signed.public_bytes(serialization.Encoding.PEM) + key)
     return authority_path, server_path
 
 
-def _certificate(subject: Any, issuer: Any, public_key: Any, signing_key: Any, *, names=(), authority=False) -> Any:
-    now = dt.datetime.now(dt.UTC)
-    builder = (
+def _called(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public_key: Any, *, authority=False, from_now=dt.timedelta()
+) -> Any:
+    now = dt.datetime.now(dt.UTC) + from_now
+    return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
@@ -140,9 +155,6 @@ def _certificate(subject: Any, issuer: Any, public_key: Any, signing_key: Any, *
         .not_valid_after(now + dt.timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
     )
-    if names:
-        builder = builder.add_extension(x509.SubjectAlternativeName(list(map(_name, names))), critical=False)
-    return builder.sign(signing_key, hashes.SHA256())
 
 
 def _name(name: str) -> Any:

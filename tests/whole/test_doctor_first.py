@@ -1,8 +1,7 @@
 """Broken installations: the doctor's first diagnosis names the cause, and its remedy has a command or a setting."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,49 +15,15 @@ from agentgate_tools.adapters.render import render
 from agentgate_tools.doctor.asking import Site
 from agentgate_tools.doctor.checks import Installation
 from agentgate_tools.doctor.examine import examine
-from agentgate_tools.doctor.findings import Finding, State
-from tests.proxies.running import STARTERS, running_proxy
+from agentgate_tools.doctor.findings import State
+from tests.proxies.running import STARTERS
 from tests.site_server.gateway_apps import serving_asgi
-from tests.support.browser_client import create_site
 from tests.support.ports import free_port
 from tests.support.service import ADMIN_KEY, RunningService, running_service
-from tests.whole.doctor_service import ORIGIN, service
+from tests.whole.doctor_service import ATTENTION, Change, Whole, examined, in_server, page, service
 
 __all__ = ["service"]
-Change = Callable[[str], str]
-ATTENTION = (State.FAIL, State.WARN)
 UNKNOWN_SECRET = "ags_" + "w" * 43
-
-
-async def page(_scope: Any, _receive: Any, send: Any) -> None:
-    """A site of one page."""
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
-    await send({"type": "http.response.body", "body": b"<!doctype html><h1>Welcome</h1>"})
-
-
-class Whole:
-    """A site with whole-site protection in enforce mode, as `agentgate site protect` makes it."""
-
-    def __init__(self, service: RunningService, **settings: Any) -> None:
-        self.service = service
-        self.site_key = create_site(service, **{"mode": "enforce", "wholeSite": True, **settings})
-        made = service.operator.post(f"/v1/admin/sites/{self.site_key}/credentials", json={"name": "gate"})
-        self.secret = made.json()["secret"]
-
-    @contextmanager
-    def behind(self, proxy: str, change: Change = lambda text: text, **other: str) -> Iterator[int]:
-        """Run the site behind a proxy; the proxy's port is the value."""
-        with serving_asgi(page) as upstream:
-            usual = {"service": self.service.public_url, "origin": ORIGIN, "secret": self.secret, "upstream": upstream}
-            filled = {"mode": "enforce", **usual, **other}
-            with running_proxy(proxy, AdapterInstallation(site=self.site_key, **filled), change=change) as port:
-                yield port
-
-
-def examined(port: int, host: str = "shop.example", **given: Any) -> list[Finding]:
-    site = Site(f"http://127.0.0.1:{port}")
-    site.authority = host or site.authority
-    return examine(Installation(site=site, clock=SystemClock(), **given))
 
 
 @pytest.mark.parametrize("proxy", STARTERS)
@@ -71,11 +36,6 @@ def test_an_enforced_whole_site_needs_nothing(service: RunningService, proxy: st
     assert "Wait a minute" not in told
     assert "enforce mode" not in told
     assert {each.check: each.state for each in findings}["cached-answers"] is State.PASS
-
-
-def in_server(*lines: str) -> Change:
-    """Return a change of nginx's file that puts lines into the server's block."""
-    return lambda text: text.replace("    location / {", "\n".join([*lines, "    location / {"]), 1)
 
 
 def with_kept_decisions(text: str) -> str:

@@ -2295,6 +2295,9 @@ export interface SeenRequest {
   visitor: string;
   network: string;
   timeMs: number;
+  siteKey: string;
+  listsOrigin: boolean;
+  hasCookie: boolean;
 }
 
 /** One bucket of a series, clipped to the range: `start` belongs to it, `end` does not. */

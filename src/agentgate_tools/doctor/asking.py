@@ -1,13 +1,14 @@
 """Asking a site as a visitor might: headers in any number and spelling, paths as they are given, nothing followed."""
 
 import contextlib
+import copy
 import http.client
 import socket
 import ssl
 from collections.abc import Callable, Sequence
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
 
@@ -74,6 +75,18 @@ class Asked(Struct, frozen=True, kw_only=True):
         return self.status == 200 and "javascript" in self.header("content-type")
 
     @property
+    def target(self) -> SplitResult | None:
+        """The address of a redirect; None if the response is none, or the address is malformed."""
+        if not 300 <= self.status < 400 or not self.header("location"):
+            return None
+        try:
+            found = urlsplit(self.header("location"))
+            _ = found.port
+        except ValueError:
+            return None
+        return found
+
+    @property
     def date_s(self) -> float | None:
         """The time at the site, as seconds since 1970."""
         try:
@@ -94,6 +107,8 @@ class Site:
         self.port = parts.port or PORTS[parts.scheme]
         self.authority = parts.netloc
         self.path = parts.path or "/"
+        # The address to connect to. Default: what the host's name resolves to.
+        self.address: str | None = None
         self._note = note
         self._asked = 0
 
@@ -101,6 +116,12 @@ class Site:
     def origin(self) -> str:
         """Scheme, host and port."""
         return f"{self.scheme}://{self.authority}"
+
+    def at(self, address: str) -> "Site":
+        """Return the same site at one of its addresses."""
+        other = copy.copy(self)
+        other.address = address
+        return other
 
     def ask(
         self, method: str, path: str, *, headers: Headers = (), body: bytes = b"", source: str | None = None
@@ -127,11 +148,19 @@ class Site:
         except NoAnswer:
             return None
 
+    def try_posting(self, path: str, body: bytes, *headers: tuple[str, str]) -> Asked | None:
+        try:
+            return self.ask("POST", path, headers=headers, body=body)
+        except NoAnswer:
+            return None
+
     def _exchange(self, method: str, message: bytes, source: str | None) -> Asked:
         with contextlib.ExitStack() as stack:
             connection = stack.enter_context(
                 socket.create_connection(
-                    (self.host, self.port), timeout=TIMEOUT_S, source_address=None if source is None else (source, 0)
+                    (self.address or self.host, self.port),
+                    timeout=TIMEOUT_S,
+                    source_address=None if source is None else (source, 0),
                 )
             )
             begins_s = ends_s = 0.0
@@ -156,6 +185,15 @@ class Site:
                 certificate_ends_s=ends_s,
                 peer=str(connection.getpeername()[0]),
             )
+
+
+def addresses_of(host: str, port: int) -> list[str]:
+    """Return the addresses that a name resolves to."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 def ask_port(host: str, port: int, path: str) -> Asked | None:

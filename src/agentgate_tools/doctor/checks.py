@@ -11,18 +11,28 @@ from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, wa
 OWN_SCRIPT = "/.agentgate/sdk/v1/agentgate.js"
 SEEN_PATH = "/.agentgate/v1/gateway/challenge?seen=1"
 # What of the service must not be reachable through the site.
-NOT_PASSED_ON = ("v1/gateway/check", "v1/siteverify", "v1/admin/sites", "v1/account/session", "healthz", "metrics")
+NOT_PASSED_ON = (
+    *("v1/gateway/check", "v1/siteverify", "v1/admin/sites", "v1/account/session", "healthz", "metrics"),
+    # Internal locations of nginx.
+    *("check", "denied", "denied-without-body"),
+)
 NOT_AT_ALL = ("v1/gateway/check",)
 # Usual public paths of the admin listener, if a proxy forwards to it.
 ADMIN_PATHS = (
     *("v1/admin/sites", "admin/v1/admin/sites", "agentgate/v1/admin/sites"),
     *("openapi/admin", "metrics", "readyz"),
 )
+# In commands, if the site is not known.
+NO_SITE_KEY = "SITE_KEY"
 # A client that the rules of a fresh site block.
 SCANNER = "sqlmap/1.8"
 TOKEN = "X-AgentGate-Token"  # noqa: S105 - the name of a header
 CERTIFICATE_S = 14 * 24 * 3600.0
 DEFAULT_PORTS = (8080, 8081)
+# Statuses of a proxy that does not reach what is behind it.
+DOWN = frozenset((502, 503, 504))
+# What closed adapters return while AgentGate is unavailable.
+OF_ADAPTERS = (b"Try again in a moment", b"service_unavailable")
 # Statuses of a gateway or a proxy that blocks. A site's own 404 is not included: it shows that the request passed.
 REFUSED = frozenset((400, 401, 402, 403, 405, 429, 431, 451, 503))
 
@@ -33,7 +43,7 @@ class Installation(Struct, frozen=True, kw_only=True):
     site: Site
     clock: Clock
     # As commands name it.
-    site_key: str = "SITE_KEY"
+    site_key: str = NO_SITE_KEY
     # A route that needs a token, and its method.
     protected_path: str | None = None
     method: str = "POST"
@@ -47,6 +57,8 @@ class Installation(Struct, frozen=True, kw_only=True):
     is_inside: bool = False
     # The text of the adapter's file with the line for an unavailable AgentGate.
     adapter: str | None = None
+    # The port of HTTP without TLS, next to an https address.
+    plain_port: int = 80
     # The address of AgentGate's robots.txt for the site.
     terms: Site | None = None
 
@@ -69,35 +81,64 @@ def check_transport(installation: Installation, home: Asked) -> Iterator[Finding
         yield warned("tls", "the site is served over http", fix)
 
 
-def check_gate(installation: Installation) -> Iterator[Finding]:
+def check_gate(installation: Installation, home: Asked) -> Iterator[Finding]:
     """Look whether there is a gateway in front of the site at all."""
     script = installation.site.try_asking("GET", OWN_SCRIPT)
+    yield _gate(installation, home, script)
+    if script is not None and script.is_script:
+        yield passed("own-paths", "the check's script comes from the site's own origin")
+        return
+    status = "no answer" if script is None else str(script.status)
+    fix = "Configure the adapter to forward `/.agentgate/` to AgentGate unchanged."
+    yield failed("own-paths", f"{OWN_SCRIPT} is missing ({status})", fix)
+
+
+def _gate(installation: Installation, home: Asked, script: Asked | None) -> Finding:
     denied = installation.site.try_asking("GET", "/", ("User-Agent", SCANNER))
-    has_script = script is not None and script.is_script
     if denied is not None and denied.reason:
-        yield passed("gate", f"the gateway blocks a scanner ({denied.status} {denied.reason})")
-    elif script is not None and ask_is_unknown(installation.site):
-        yield skipped("gate", "AgentGate does not know the adapter's secret", "See `secret`.")
-    elif has_script:
+        return passed("gate", f"the gateway blocks a scanner ({denied.status} {denied.reason})")
+    if script is not None and ask_is_unknown(installation.site):
+        return skipped("gate", "AgentGate does not know the adapter's secret", "See `secret`.")
+    if script is not None and script.is_script:
+        if denied is not None and denied.status in REFUSED:
+            return skipped(
+                "gate", f"a scanner gets {denied.status}, but no response of AgentGate", "See `challenge-page`."
+            )
         found = "the site is connected, and a scanner is allowed"
         fix = f"Check whether its rules block scanners, then: agentgate site mode {installation.site_key} enforce"
-        yield warned("gate", found, fix)
-    elif script is not None and script.status in {502, 503, 504}:
-        fix = "Start AgentGate (systemctl start agentgate), or set its address in the adapter with --service."
-        yield failed("gate", f"AgentGate is unavailable ({script.status})", fix)
-    elif script is not None and script.status in {400, 403, 421} and b'"error"' in script.body:
+        return warned("gate", found, fix)
+    found, fix = _why_no_gate(installation.site, home, script)
+    return failed("gate", found, fix)
+
+
+def _why_no_gate(site: Site, home: Asked, script: Asked | None) -> tuple[str, str]:
+    """Return why AgentGate's own path is not AgentGate's, and the fix."""
+    if script is not None and script.status in DOWN and script.body == home.body and not is_of_adapter(home):
+        found = f"a proxy returns {script.status} for every path, also for AgentGate's"
+        return found, "Start the proxy with the adapter, or end its maintenance mode: systemctl status nginx"
+    if script is not None and script.status in DOWN:
+        return f"AgentGate is unavailable ({script.status})", (
+            "Start AgentGate (systemctl start agentgate). If it runs, the proxy needs an address that "
+            "reaches AGENTGATE_PUBLIC_LISTEN: agentgate adapter ... --service ADDRESS"
+        )
+    if script is not None and script.status in {400, 403, 421} and b'"error"' in script.body:
         found = f"the adapter forwards to another listener than AgentGate's public one ({script.status})"
-        fix = "Print the adapter with the public listener's address: agentgate adapter ... --service http://127.0.0.1:8080"
-        yield failed("gate", found, fix)
-    else:
-        fix = f"Install an adapter: agentgate protect {installation.site.origin} --proxy nginx (or a middleware)."
-        yield failed("gate", "no sign that the site is behind AgentGate", fix)
-    if has_script:
-        yield passed("own-paths", "the check's script comes from the site's own origin")
-    else:
-        status = "no answer" if script is None else str(script.status)
-        fix = "Configure the adapter to forward `/.agentgate/` to AgentGate unchanged."
-        yield failed("own-paths", f"{OWN_SCRIPT} is missing ({status})", fix)
+        return found, (
+            "Print the adapter with the public listener's address: agentgate adapter ... --service http://127.0.0.1:8080"
+        )
+    if script is not None and script.header("www-authenticate"):
+        found = "the site requires a password, also for the paths of the challenge page"
+        return (
+            found,
+            "Exempt the paths: in nginx, `auth_basic off;` in the location /.agentgate/; nginx -t && nginx -s reload",
+        )
+    fix = f"Install an adapter: agentgate protect {site.origin} --proxy nginx (or a middleware)."
+    return "no sign that the site is behind AgentGate", fix
+
+
+def is_of_adapter(answer: Asked) -> bool:
+    """Return whether a closed adapter responded because AgentGate is unavailable."""
+    return answer.status == 503 and any(each in answer.body for each in OF_ADAPTERS)
 
 
 def ask_is_unknown(site: Site) -> bool:
@@ -113,8 +154,8 @@ def check_exposure(installation: Installation) -> Iterator[Finding]:
     open_paths += [path for path in NOT_AT_ALL if _is_ours(site.try_asking("GET", f"/{path}"), own=False)]
     if open_paths:
         fix = (
-            "Forward only what the adapters in deploy/ forward: the challenge page, /v1/browser/ and /sdk/"
-            " under /.agentgate/."
+            "Forward only the challenge page, /v1/browser/ and /sdk/ under /.agentgate/, with nginx's `internal;`, as "
+            "`agentgate adapter` prints it."
         )
         yield failed("exposure", f"the site forwards {', '.join(dict.fromkeys(open_paths))} to AgentGate", fix)
     else:

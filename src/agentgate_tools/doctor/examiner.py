@@ -12,6 +12,7 @@ from agentgate.lib.clock import Clock
 from agentgate.lib.errors import Refused
 from agentgate.lib.settings.schema import Settings
 from agentgate.sites.records import Examined, SiteFinding
+from agentgate_tools.doctor.application_checks import check_application
 from agentgate_tools.doctor.asking import USUAL, Asked, Headers, NoAnswer, Site
 from agentgate_tools.doctor.checks import (
     SCANNER,
@@ -21,9 +22,10 @@ from agentgate_tools.doctor.checks import (
     check_leaks,
     check_transport,
 )
-from agentgate_tools.doctor.examine import by_cause, check_application, check_reachable
+from agentgate_tools.doctor.examine import by_cause, check_reachable
 from agentgate_tools.doctor.feed_checks import feeds_on
 from agentgate_tools.doctor.findings import Finding, failed
+from agentgate_tools.doctor.page_checks import check_page
 from agentgate_tools.doctor.seen_checks import check_told
 
 # Concurrent tests in a worker, and the longest duration of one.
@@ -106,9 +108,10 @@ class DoctorExaminer:
     def _findings(self, site: Site, home: Asked, refused: Asked) -> Iterator[Finding]:
         installation = Installation(site=site, clock=self._clock)
         yield check_reachable(home)
-        yield check_application(home)
+        yield check_application(site, home)
         yield from check_transport(installation, home)
-        yield from check_gate(installation)
+        yield from check_gate(installation, home)
+        yield from check_page(site)
         yield from check_told(installation, home)
         yield from check_exposure(installation)
         yield check_leaks(home, refused)

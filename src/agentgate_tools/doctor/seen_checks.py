@@ -7,10 +7,11 @@ import msgspec
 from msgspec import Struct
 
 from agentgate_tools.doctor.asking import PORTS, Asked, Site, is_loopback, is_private
-from agentgate_tools.doctor.checks import SEEN_PATH, Installation
+from agentgate_tools.doctor.checks import NO_SITE_KEY, SEEN_PATH, Installation
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
 
 MOST_SKEW_S = 30.0
+SEEN_COOKIE = "ag_seen"
 # An address of a network for documentation (RFC 5737), so no visitor has it.
 FORGED_ADDRESS = "198.51.100.77"
 ADDRESS_HEADERS = (
@@ -34,6 +35,9 @@ class Seen(Struct, frozen=True, rename="camel"):
     visitor: str
     network: str
     time_ms: int
+    site_key: str
+    lists_origin: bool
+    has_cookie: bool
 
 
 class Told(Struct, frozen=True):
@@ -42,6 +46,7 @@ class Told(Struct, frozen=True):
     seen: Seen | None = None
     reason: str = ""
     message: str = ""
+    sets_cookie: bool = False
 
 
 class _Denial(Struct):
@@ -55,7 +60,8 @@ def ask_seen(site: Site, *headers: tuple[str, str], source: str | None = None) -
         return Told()
     try:
         if answer.status == 200:
-            return Told(msgspec.json.decode(answer.body, type=Seen))
+            seen = msgspec.json.decode(answer.body, type=Seen)
+            return Told(seen, sets_cookie=answer.header("set-cookie").startswith(SEEN_COOKIE))
         reason = msgspec.json.decode(answer.body, type=_Denial).reason
     except msgspec.MsgspecError:
         return Told(reason=answer.reason)
@@ -74,15 +80,39 @@ def check_seen(installation: Installation, home: Asked) -> Iterator[Finding]:
 
 
 def check_told(installation: Installation, home: Asked) -> Generator[Finding, None, Told]:
-    """Check the secret, the clocks and the origin."""
+    """Check the secret, the clocks, the origin and the cookies."""
     told = ask_seen(installation.site)
-    yield _secret(told)
+    yield _secret(told, installation.site_key)
     yield check_clock(installation, home, told.seen)
-    yield skipped("origin", NOT_TOLD, FORWARD) if told.seen is None else _origin(installation.site, told.seen)
+    if told.seen is None:
+        yield skipped("origin", NOT_TOLD, FORWARD)
+        yield skipped("cookies", NOT_TOLD, FORWARD)
+    else:
+        yield _origin(installation.site, told.seen)
+        yield _cookies(installation.site, told)
     return told
 
 
-def _secret(told: Told) -> Finding:
+def _cookies(site: Site, told: Told) -> Finding:
+    """Look whether the clearance cookie could reach the browser, and AgentGate."""
+    again = ask_seen(site, ("Cookie", f"{SEEN_COOKIE}=1")).seen
+    lost = ([] if told.sets_cookie else ["Set-Cookie from responses"]) + (
+        ["Cookie from requests"] if again is not None and not again.has_cookie else []
+    )
+    if lost:
+        found = f"a proxy removes {' and '.join(lost)} under /.agentgate/: visitors are challenged on every page"
+        fix = (
+            "Keep cookies under /.agentgate/. To find the line: grep -rniE 'cookie' /etc/nginx /etc/caddy /etc/haproxy"
+        )
+        return failed("cookies", found, fix)
+    return passed("cookies", "cookies reach the browser and AgentGate")
+
+
+def _secret(told: Told, site_key: str) -> Finding:
+    if told.seen is not None and site_key not in {told.seen.site_key, NO_SITE_KEY}:
+        found = f"the adapter sends a secret of {told.seen.site_key}, not of {site_key}"
+        fix = f"Put a secret of the site in the adapter, and reload the proxy: agentgate credential create {site_key}"
+        return failed("secret", found, fix)
     if told.reason == "invalid_credential":
         found = "AgentGate does not know the secret that the adapter sends"
         fix = (
@@ -122,6 +152,13 @@ def check_clock(installation: Installation, home: Asked, seen: Seen | None) -> F
 
 
 def _origin(site: Site, seen: Seen) -> Finding:
+    if not seen.lists_origin:
+        found = f"{seen.site_key}, the site of the adapter's secret, does not list the origin {seen.origin}"
+        fix = (
+            f"Add it: agentgate site origins {seen.site_key} {seen.origin}. If the site is another one, put its "
+            "secret in the adapter: agentgate credential create SITE_KEY"
+        )
+        return failed("origin", found, fix)
     own, told = _parts(site.origin), _parts(seen.origin)
     # On this machine TLS may end elsewhere.
     is_named = not is_loopback(own[1])
@@ -129,8 +166,8 @@ def _origin(site: Site, seen: Seen) -> Finding:
         return passed("origin", f"the adapter uses the site's own origin ({seen.origin})")
     found = f"the adapter uses the origin {seen.origin}, and the site lacks the visitors' origin {site.origin}"
     fix = (
-        f"Add {site.origin} to the site's allowed origins in the console, and print the adapter with it: "
-        f"agentgate protect {site.origin}"
+        f"Add {site.origin} to the site's allowed origins: agentgate site origins {seen.site_key} {site.origin}, and "
+        f"print the adapter with it: agentgate protect {site.origin}"
     )
     if is_named or is_loopback(told[1]):
         return failed("origin", found, fix)

@@ -220,6 +220,17 @@ def test_a_client_is_shown_how_the_adapter_described_it(visitor: Visitor) -> Non
     assert visitor.address not in told.text
 
 
+def test_a_client_is_shown_the_site_of_the_secret_and_whether_cookies_arrive(visitor: Visitor) -> None:
+    told = _seen(visitor)
+    elsewhere = _seen(visitor, **{"X-Original-URL": f"https://other.example{OWN}"})
+    cookie, *attributes = told.headers["set-cookie"].split("; ")
+
+    assert {"siteKey": visitor.site_key, "listsOrigin": True, "hasCookie": False}.items() <= told.json().items()
+    assert elsewhere.json()["listsOrigin"] is False
+    assert _seen(visitor, Cookie=cookie).json()["hasCookie"] is True
+    assert {"Path=/.agentgate/", "HttpOnly", "Max-Age=60"} <= set(attributes)
+
+
 def test_how_it_was_described_is_reported_under_the_sites_own_path_and_to_no_stranger(visitor: Visitor) -> None:
     assert _seen(visitor, path="/members?seen=1").status_code == 401
     assert visitor.page(path=OWN, query="?seen=1").headers["content-type"].startswith("text/html")

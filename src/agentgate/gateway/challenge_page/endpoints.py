@@ -30,7 +30,7 @@ from agentgate.gateway.request.described_request import BY_LINE
 from agentgate.http.call import Call
 from agentgate.http.decode import RawBody
 from agentgate.http.forms import form_as_json
-from agentgate.http.replies import Reply, Text
+from agentgate.http.replies import Reply, Text, set_cookie
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
@@ -39,6 +39,8 @@ from agentgate.lib.records import Input, Record, S, json_decoder
 
 FRAMES = frozenset({"same", "cross"})
 UNAVAILABLE = Ruling(Outcome.BLOCK, "service_unavailable")
+# Shows whether cookies pass the proxies in both directions. Means nothing elsewhere.
+SEEN_COOKIE = "ag_seen"
 
 
 class ReturnTo(Record, frozen=True, kw_only=True):
@@ -57,6 +59,11 @@ class SeenRequest(Record, frozen=True, kw_only=True):
     network: str
     # The service's clock.
     time_ms: int
+    # The site that the secret belongs to, and whether it lists the origin.
+    site_key: str
+    lists_origin: bool
+    # Whether the request had the cookie of an earlier response.
+    has_cookie: bool
 
 
 class ReplayInput(Input, frozen=True, kw_only=True):
@@ -190,8 +197,12 @@ def _tell_seen(proxied: ProxiedCall) -> Reply[Text]:
         visitor=write_visitor(proxied.visitor),
         network=_network_of(proxied.original.address),
         time_ms=int(proxied.call.now),
+        site_key=proxied.site.site_key,
+        lists_origin=proxied.original.origin in proxied.site.origins,
+        has_cookie=proxied.call.request.cookie(SEEN_COOKIE) is not None,
     )
-    return Reply(body=Text(msgspec.json.encode(seen), "application/json"), status=200)
+    cookie = set_cookie(SEEN_COOKIE, "1", path="/.agentgate/", same_site="Strict", secure=False, max_age_s=60)
+    return Reply(body=Text(msgspec.json.encode(seen), "application/json"), status=200, headers=(cookie,))
 
 
 def _network_of(address: str) -> str:

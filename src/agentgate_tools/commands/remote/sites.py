@@ -198,6 +198,18 @@ def declare_feeds(
     return CommandAnswer(found, f"{site_key}: open feeds are {', '.join(found['feeds'])}")
 
 
+@command(site, "origins", "agentgate site origins site_shop1 https://www.shop.example")
+def add_origins(
+    site_key: SiteArgument,
+    origins: Annotated[list[str], Argument(help="Origins of pages, such as https://www.shop.example.")],
+    api: AdminApi,
+) -> CommandAnswer:
+    """Add allowed origins to a site: the addresses of its pages."""
+    known = api.get(site_path(site_key))["allowedOrigins"]
+    found = api.call("PATCH", site_path(site_key), {"allowedOrigins": list(dict.fromkeys([*known, *origins]))})
+    return CommandAnswer(found, f"{site_key}: allowed origins are {', '.join(found['allowedOrigins'])}")
+
+
 @command(site, "suggestions", "agentgate site suggestions site_shop1 --accept sug_0123456789abcdef")
 def list_suggestions(
     site_key: SiteArgument,
