@@ -14,7 +14,7 @@ def main() -> None:
     except ModuleNotFoundError:
         if sys.argv[1:2] != ["selftest"]:
             raise
-        # An interpreter without our dependencies is checked as far as its imports are there.
+        # An interpreter without our dependencies is checked as far as its imports allow.
         sys.exit(import_module("agentgate.server.selftest.check").main())
     command_line.main()
 

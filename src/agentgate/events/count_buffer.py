@@ -28,7 +28,7 @@ class CountBuffer:
         self.lost = 0
         # A caller may add to the sum of an existing key directly; new keys go through `add`.
         self.sums: dict[Key, WaitingSum] = {}
-        # Which values of a site, hour and name were seen; of the newest hour only.
+        # Values that were counted, by site, hour and name; of the newest hour only.
         self._values: dict[tuple[int, CounterName], set[str]] = {}
         self._hour = 0
 

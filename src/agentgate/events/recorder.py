@@ -66,7 +66,7 @@ class Recorder:
         self.decisions = DecisionCounts()
         self._queue: list[Recorded] = []
         self._in_flight = 0
-        # How many events may wait in the queue now; none when nothing is taken any more.
+        # Number of events that may wait in the queue now; 0 after the recorder has stopped.
         self._room = queue_limit
         # Events that were handed in, that were committed, and that will never be stored.
         self.sent = self.stored = self.failed = 0

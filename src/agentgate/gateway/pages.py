@@ -28,7 +28,7 @@ _KINDS, _ORIGINS = 4_096, 256
 
 
 class PageKind:
-    """Pages of a site that clearances, rules and models cannot tell apart. There is one object of each."""
+    """Pages of a site that clearances, rules and models cannot distinguish. There is one object of each."""
 
     __slots__ = (
         "has_named_route",

@@ -65,7 +65,7 @@ class BodyDecoder:
             decoded = self._decoder.decode(body)
             if self._texts_only and _has_each_once(decoded, body):
                 return decoded
-            # Numbers are left as text: Python refuses to parse very long ones, and only the keys matter here.
+            # Numbers are left as text: Python rejects very long ones, and only the keys matter here.
             read = _strict_reader.decode(body.decode())
             if rb"\u0000" in body:
                 _check_text(read)

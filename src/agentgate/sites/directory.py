@@ -226,7 +226,7 @@ class SiteDirectory(OwnChanges):
             await self._load_slice(store, self._backlog, version, now_ms)
 
     def _show(self, version: int, changes: int) -> None:
-        # First the version: who waits for this worker goes on to wait for the others to have the same.
+        # First the version: a call that waits for this worker then waits for the others to have the same.
         if self.on_version is not None:
             self.on_version(version)
         if not self._has_started:

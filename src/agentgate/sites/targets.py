@@ -128,7 +128,7 @@ def _is_plain_text(path: bytes) -> bool:
 
 
 def _decode(data: bytes) -> str | None:
-    """Return the text when nothing is left to decode. Bytes that are no UTF-8 become surrogates."""
+    """Return the fully decoded text; None if it takes too many steps. Bytes that are not UTF-8 become surrogates."""
     left = MOST_ESCAPES
     for _ in range(MOST_DECODINGS):
         before = data

@@ -1,6 +1,6 @@
 """Pools: programs with the results of real engines, in compressed files that only the service reads.
 
-An installation's own pools are preferred to the shipped one, whose results are public. Of its own pools the two newest
+An installation's own pools are preferred to the shipped one, whose results are public. The two newest of its pools
 are live, and the older of them until a day after the newer came.
 """
 

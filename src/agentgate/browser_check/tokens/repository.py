@@ -195,7 +195,7 @@ class Redemption(Struct, frozen=True, gc=False):
 
 
 class RedemptionStore:
-    """Spent receipts. Siteverify, gateway and handoff share them."""
+    """Redeemed receipts. Siteverify, gateway and handoff share them."""
 
     def __init__(self, database: Database, marks: SpendMarks | None = None, *, clock: Clock | None = None) -> None:
         self._database = database

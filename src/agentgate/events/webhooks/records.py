@@ -188,7 +188,7 @@ class LiveWebhook(Struct, frozen=True, kw_only=True):
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """What became of a delivery up to its latest attempt."""
+    """The state of a delivery after its latest attempt."""
 
     id: str
     site_id: str

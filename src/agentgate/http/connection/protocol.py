@@ -50,7 +50,7 @@ WHOLE = RequestHead(b"GET", b"", b"", {}, None, version="1.1", keep_alive=True)
 
 
 class GateProtocol(DeferringConnection):
-    """Speaks HTTP/1.1 with one client. At most one request of a connection runs; the others wait in order."""
+    """One HTTP/1.1 connection of a client. At most one request of a connection runs; the others wait in order."""
 
     __slots__ = (
         "_fields", "_head", "_held", "_hot", "_hot_body", "_hot_paths", "_is_clean", "_is_last", "_refusal",

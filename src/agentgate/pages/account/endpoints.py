@@ -200,7 +200,7 @@ async def read_forgot(call: Call) -> Reply[Text]:
 
 
 async def send_forgot(call: Call, body: ForgotForm, password_reset: PasswordReset) -> Reply[Text]:
-    """Have a reset link e-mailed from the page."""
+    """Send an email with a reset link from the page."""
     try:
         await sign_in.forgot_password(
             call, ForgotInput(email=body.email, token=body.check_token or UNSET), password_reset

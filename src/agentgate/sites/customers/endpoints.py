@@ -479,6 +479,6 @@ async def change_limits(stores: AccountStores, call: Call, account_id: str, patc
 
 
 def check_not_deleted(account: StoredAccount) -> None:
-    """Refuse to give a deleted account anything new."""
+    """Reject changes that give a deleted account anything new."""
     if account.status is AccountStatus.DELETED:
         raise Refused("invalid_state", "The customer is deleted. Reactivate it first.")

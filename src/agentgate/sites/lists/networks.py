@@ -23,8 +23,7 @@ from agentgate.sites.rules.patterns.networks import V4_BITS, V6_BITS, NetworkSet
 LARGEST = {4: 8, 6: 16}
 # A list from outside with more addresses of a family than this has most of the internet.
 MOST_ADDRESSES = {4: 1 << 31, 6: 1 << 124}
-# Only so much of a line is read, and so many networks are sorted at once: a sort and a JSON parser let no other thread
-# run until they are done.
+# Limits of a line and of one sort: a sort and a JSON parser let no other thread run until they are done.
 LONGEST_LINE = 1_000
 SORTED_AT_ONCE = 10_000
 _COUNT_BYTES = 4

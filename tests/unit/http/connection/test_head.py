@@ -236,7 +236,7 @@ def test_the_plain_cut_takes_linear_time(pieces):
     assert time.process_time() - started < 1.0
 
 
-def test_what_is_read_of_a_post_the_parser_reads_too():
+def test_each_value_that_is_read_of_a_post_is_read_by_the_parser_too():
     chance, taken = random.Random(28), 0
     for _ in range(20_000):
         data = mutated(chance, POST)

@@ -107,7 +107,7 @@ def test_lines_of_published_lists_are_read() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_networks_overlap_as_those_of_the_library_do(seed: int) -> None:
+def test_networks_overlap_exactly_if_the_library_finds_it(seed: int) -> None:
     chance = random.Random(seed)
     known, asked = some(chance, chance.randint(0, 12)), some(chance, 200)
     shares = overlaps(known)

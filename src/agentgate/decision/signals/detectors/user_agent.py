@@ -77,7 +77,7 @@ HARMLESS_KINDS = frozenset(
 WANTABLE_KINDS = frozenset(LABELS_OF_KIND) - {"scanner", "headless", "automation", "http_library", "text_browser"}
 # Kinds that leave a browser a browser: those that a person's program or phone may be named after.
 PEOPLES_KINDS = frozenset({"feed_reader", "uptime", "git", "webhook", "text_browser"})
-# Nothing but a program's name and perhaps its version.
+# Only a program's name and perhaps its version.
 BARE = re.compile(r"[\w.+-]{2,40}(?: [\w.+-]{1,20}){0,2}(?:[/ ]v?[\d.]+[\w.-]*)?")
 # The product at the start of the text, or the product after `compatible;`.
 PRODUCT = re.compile(r"(?:^mozilla/\d\.\d \((?:compatible; ?)|^)([a-z][\w .!+-]{1,38}?)(?:[/;:,()]| v?\d|$)")
