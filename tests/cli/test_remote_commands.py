@@ -327,7 +327,9 @@ def test_without_a_yes_nothing_is_changed(run: Command, tmp_path: Path, service:
 
 
 def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path, service: RunningService) -> None:
-    given = ("protect", "https://protected.example", "--proxy", "nginx", "--no-watch")
+    # Another service on the default port must not be asked about the secret.
+    service_of = ("--service", service.public_url)
+    given = ("protect", "https://protected.example", "--proxy", "nginx", "--no-watch", *service_of)
 
     first = run(*given)
     (folder,) = (tmp_path / "agentgate-proxy").iterdir()
@@ -448,6 +450,7 @@ def suggest_clients(service: RunningService, site_key: str) -> None:
 
 def test_protect_names_blocked_senders_with_the_command_that_allows_them(run: Command, service: RunningService) -> None:
     given = ("protect", "https://sent.example", "--proxy", "nginx", "--no-watch", "--site-key", "site_cli_sent")
+    given += ("--service", service.public_url)
     assert "senders" not in run(*given).stdout
     suggest_clients(service, "site_cli_sent")
 
