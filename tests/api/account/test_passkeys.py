@@ -168,9 +168,10 @@ def test_the_last_second_factor_takes_password_and_proof_to_turn_off(service: Ru
 def test_a_passkey_is_removed_with_the_password_if_another_factor_is_left(
     service: RunningService, people: Cast
 ) -> None:
-    lost, kept = register(people.alice), register(people.alice)
-    passkey_id = people.alice.get(f"{ACCOUNT}/mfa").json()["passkeys"][0]["id"]
-    path = f"{PASSKEYS}/{passkey_id}/remove"
+    lost = register(people.alice)
+    (passkey,) = people.alice.get(f"{ACCOUNT}/mfa").json()["passkeys"]
+    kept = register(people.alice)
+    path = f"{PASSKEYS}/{passkey['id']}/remove"
 
     assert refusal(people.bob.post(path, json={"password": PASSWORD})) == (404, "not_found")
     assert people.alice.post(path, json={"password": PASSWORD}).status_code == 204
