@@ -157,6 +157,7 @@ OTHER_DOCUMENTS: tuple[tuple[Any, str, str], ...] = (
     (listed(*KEYS), f"{TYPE}Content-Encoding: gzip\r\n", "Content-Encoding"),
     (b"[" * 60_000, TYPE, "not an issuer directory"),
     (b"{}", TYPE, "not an issuer directory"),
+    (b'{"token-keys":["\xff"]}', TYPE, "not an issuer directory"),
     (b" " * 70_000, TYPE, "longer than"),
     ({"token-keys": [7, {}, {"token-type": 1, "token-key": KEYS[0]}]}, TYPE, "no RSA key"),
     (listed("AAAA", "x" * 3_000, *KEYS, **{"not-before": "1"}), TYPE, "no RSA key"),

@@ -102,6 +102,10 @@ def to_builtins(value: Any) -> Any:
     return msgspec.to_builtins(value, enc_hook=_encode_extra)
 
 
+# What decoders raise for bytes from outside: wrong JSON, text that is not UTF-8, and nesting deeper than the stack.
+UNREADABLE = (ValueError, RecursionError)
+
+
 def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     """Return a strict decoder for a record type."""
     return msgspec.json.Decoder(kind, dec_hook=decode_extra)

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from agentgate.lib.records import UNREADABLE
 from agentgate_tools.doctor.asking import PORTS, Asked, Site, is_loopback, is_private
 from agentgate_tools.doctor.checks import NO_SITE_KEY, SEEN_PATH, Installation
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
@@ -63,7 +64,7 @@ def ask_seen(site: Site, *headers: tuple[str, str], source: str | None = None) -
             seen = msgspec.json.decode(answer.body, type=Seen)
             return Told(seen, sets_cookie=answer.header("set-cookie").startswith(SEEN_COOKIE))
         reason = msgspec.json.decode(answer.body, type=_Denial).reason
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return Told(reason=answer.reason)
     return Told(reason=reason, message=answer.header("x-service-message"))
 

@@ -135,6 +135,22 @@ def test_a_subject_remains_one_user_and_an_address_has_one_subject(
     assert taken.status_code == 401
 
 
+def test_an_invitation_is_for_the_address_that_the_provider_confirms_now(
+    service: RunningService, issuer: Issuer, people: Cast
+) -> None:
+    """A person keeps the sign-in, and the provider has given the address to the next person, whom the owner invites."""
+    choose(people.alice)
+    address, members = "desk@acme.example", f"{CONSOLE}/members"
+    people.alice.post(members, json={"email": address, "role": "member"})
+    first, _ = sign_in(service, issuer, sub="first", email=address)
+    user_id = first.get(f"{ACCOUNT}/session").json()["user"]["id"]
+    assert people.alice.delete(f"{members}/{user_id}").status_code == 204
+    people.alice.post(members, json={"email": address, "role": "admin"})
+
+    assert sign_in(service, issuer, sub="first", email="left@acme.example")[1].status_code == 403
+    assert sign_in(service, issuer, sub="first", email=address)[1].status_code == 303
+
+
 def test_a_group_admits_people_and_they_leave_with_it(service: RunningService, issuer: Issuer, people: Cast) -> None:
     choose(people.alice, group=GROUP, role="member")
     eve = {"sub": "eve", "email": "eve@acme.example"}

@@ -85,6 +85,20 @@ def test_a_link_is_rejected_once_any_user_has_a_password(service: RunningService
     assert (made.status_code, made.json()["error"]) == (409, "invalid_state")
 
 
+def test_a_link_is_rejected_once_a_user_signed_in_with_an_identity_provider(service: RunningService, link: str) -> None:
+    service.operator.post("/v1/admin/accounts", json={"email": "ann@shop.example", "customerName": "Ann"})
+    config = service.application.stores.databases["config"]
+    service.run(
+        config.run(
+            "INSERT INTO oidc_identity (issuer, subject, user_id, created_ms) SELECT 'https://id.example', 's', id, 0 "
+            "FROM users"
+        )
+    )
+
+    assert service.new_public_client().post(SETUP, json=body(link)).status_code == 404
+    assert service.operator.post("/v1/admin/setup-link").status_code == 409
+
+
 def test_without_a_link_nothing_is_open(service: RunningService, link: str) -> None:
     client = service.new_public_client()
     assert client.post("/v1/admin/setup-link").status_code in {401, 404, 405}

@@ -1,11 +1,13 @@
 """Results of the challenge page: a token becomes a clearance, a capsule a form, and a wait a ticket."""
 
+from typing import Any
+
 import pytest
 
 from agentgate.gateway.challenge_page.challenge_pass import MOST_PASSES
 from agentgate.lib.clock import MINUTE_MS, SECOND_MS
 from agentgate.lib.ids import write_visitor
-from tests.api.public.challenge_page import NAVIGATION, ORIGIN, Visitor, cookie_of, facts_of
+from tests.api.public.challenge_page import NAVIGATION, ORIGIN, SCRIPT, Visitor, cookie_of, facts_of
 from tests.support.service import RunningService
 from tests.support.tokens import mint
 
@@ -96,6 +98,17 @@ def test_other_origins_bring_nothing_back(visitor: Visitor, route: str, origin: 
 @pytest.mark.parametrize("body", [None, [], "x", {}, {"token": 1}, {"capsule": 1}, {"token": "x", "more": 1}])
 def test_a_body_that_makes_no_sense_is_rejected(visitor: Visitor, route: str, body: object) -> None:
     reply = visitor.script(route, body)
+
+    assert (reply.status_code, reply.json()["reason"]) == (403, "invalid_request")
+
+
+@pytest.mark.parametrize("route", ["pass", "replay"])
+@pytest.mark.parametrize("body", [b'{"x":' * 3_000, b'{"token":"\xff"}'], ids=["deep", "not UTF-8"])
+def test_a_body_that_cannot_be_read_is_rejected(visitor: Visitor, route: str, body: bytes) -> None:
+    path = f"/.agentgate/v1/gateway/{route}"
+    headers: dict[str, Any] = {**SCRIPT, "Content-Type": "application/json"}
+
+    reply = visitor.call("POST", route, path=path, headers=headers, content=body)
 
     assert (reply.status_code, reply.json()["reason"]) == (403, "invalid_request")
 

@@ -146,6 +146,20 @@ def test_the_scanners_own_last_page_hides_no_person_before_it(installation: Inst
     assert installation.shown(installation.one) == []
 
 
+@pytest.mark.parametrize(("minutes", "is_listed"), [(4, True), (5, False)])
+def test_people_with_the_scanners_browser_spare_if_they_came_before_it(
+    installation: Installation, minutes: int, *, is_listed: bool
+) -> None:
+    """An attacker in an office sends what everyone's browser there sends."""
+    installation.load_page(installation.two, SCANNERS)
+    installation.clock.advance(seconds=minutes * 60)
+    installation.load_page(installation.two, SCANNERS)
+    installation.offend(installation.one)
+    installation.settle()
+
+    assert (installation.shown(installation.one) == [ADDRESS]) is is_listed
+
+
 def test_people_of_an_hour_ago_do_not_spare(installation: Installation) -> None:
     installation.load_page(installation.two)
     installation.clock.advance(seconds=SEEN_MS // SECOND_MS + 1)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from agentgate.decision.signals.detectors.agent_claim import PURPOSES
 from agentgate.lib import base64url
 from agentgate.lib.ed25519 import PublicKey
+from agentgate.lib.records import UNREADABLE
 
 
 class KeyFound(Struct, frozen=True, gc=False):
@@ -157,7 +158,7 @@ def read_key_set(body: bytes) -> dict[str, ListedKey]:
     """Return the keys of a set by thumbprint: `{"keys": [...]}` with whatever other members, or one key alone."""
     try:
         document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except UNREADABLE:
         raise NotAKeySet("the key set is not JSON") from None
     if not isinstance(document, dict):
         raise NotAKeySet('the key set must be an object such as {"keys": [...]}')

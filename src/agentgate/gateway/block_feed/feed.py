@@ -35,6 +35,8 @@ LISTED_MS = 10 * MINUTE_MS
 SETTLE_MS = 15 * SECOND_MS
 # A person who was seen so recently spares the address, and it stays spared for so long.
 SEEN_MS = 30 * MINUTE_MS
+# Most browsers of an office are the same. One that loaded pages so long before the offense is a person's.
+FAMILIAR_MS = 5 * MINUTE_MS
 # A worker that has just started does not know yet which addresses people use, and lists nothing.
 WARM_MS = 5 * MINUTE_MS
 # Bounds of each worker: addresses of a site and of all sites, addresses whose offenses it counts, people it remembers.
@@ -67,18 +69,23 @@ class SeenPeople(Struct, gc=False):
     """When browsers loaded allowed pages from an address; two of them, as only others than the offender's matter."""
 
     tag: int
+    # First and last page.
+    since_ms: int
     seen_ms: int
     other_tag: int = 0
     other_ms: int = 0
 
     def note(self, tag: int, now_ms: int) -> None:
         if tag != self.tag:
-            self.other_tag, self.other_ms, self.tag = self.tag, self.seen_ms, tag
+            self.other_tag, self.other_ms, self.tag, self.since_ms = self.tag, self.seen_ms, tag, now_ms
+        elif now_ms - self.seen_ms >= SEEN_MS:
+            self.since_ms = now_ms
         self.seen_ms = now_ms
 
-    def last_ms(self, tag: int) -> int:
-        """Return when a browser other than this one was last seen."""
-        return self.other_ms if self.tag == tag else self.seen_ms
+    def last_ms(self, found: ListedAddress) -> int:
+        """Return when someone other than the offender was last seen."""
+        is_offender = self.tag == found.tag and self.since_ms > found.since_ms - FAMILIAR_MS
+        return self.other_ms if is_offender else self.seen_ms
 
 
 Addresses = dict[str, ListedAddress]
@@ -128,7 +135,7 @@ class BlockFeed:
         cache = self._cleared if cleared else self._pages
         seen, tag = cache.get(key), _CLEARED if cleared else tag
         if seen is None:
-            cache.put(key, SeenPeople(tag, now_ms))
+            cache.put(key, SeenPeople(tag, now_ms, now_ms))
         else:
             seen.note(tag, now_ms)
         self._active.add(visitor.site)
@@ -178,7 +185,7 @@ class BlockFeed:
             if found is None or found.spared:
                 continue
             both = (cache.get((site, address)) for cache in (self._cleared, self._pages))
-            if any(seen is not None and seen.last_ms(found.tag) > now_ms - SEEN_MS for seen in both):
+            if any(seen is not None and seen.last_ms(found) > now_ms - SEEN_MS for seen in both):
                 addresses[address] = replace(found, spared=True, until_ms=now_ms + SEEN_MS)
                 self.results["spared",] += 1
 

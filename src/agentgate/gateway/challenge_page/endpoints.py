@@ -35,7 +35,7 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import write_visitor
-from agentgate.lib.records import Input, Record, S, json_decoder
+from agentgate.lib.records import UNREADABLE, Input, Record, S, json_decoder
 
 FRAMES = frozenset({"same", "cross"})
 UNAVAILABLE = Ruling(Outcome.BLOCK, "service_unavailable")
@@ -185,7 +185,7 @@ async def replay_form(call: Call, body: RawBody, calls: ProxiedCallReader, passe
 def _decode(body: RawBody, kind: type[S], hint: str) -> S:
     try:
         sent: S = json_decoder(kind).decode(body.content or b"")
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         raise Denied("invalid_request", hint) from None
     return sent
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from msgspec import UNSET, Meta, MsgspecError, json
+from msgspec import UNSET, Meta, json
 
 from agentgate.http.call import Call
 from agentgate.http.guards import declares
@@ -15,7 +15,7 @@ from agentgate.lib import errors
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter
-from agentgate.lib.records import Input
+from agentgate.lib.records import UNREADABLE, Input
 from agentgate.pages.account import cards
 from agentgate.pages.web_app import HTML
 from agentgate.people.accounts.endpoints import own_user, setup, sign_in
@@ -187,7 +187,7 @@ def _typed_code(body: CodeForm) -> CodeInput:
     if body.passkey:
         try:
             return CodeInput(passkey=json.decode(body.passkey, type=PasskeyAssertion))
-        except MsgspecError:
+        except UNREADABLE:
             raise Refused("invalid_request", "The field passkey must be the JSON of a signature.") from None
     if body.recovery_code.strip():
         return CodeInput(recovery_code=body.recovery_code.strip())

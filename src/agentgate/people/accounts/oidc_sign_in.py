@@ -51,8 +51,8 @@ async def _admitted(stores: AccountStores, call: Call, identity: ProvenPerson) -
     known = None if user_id is None else await stores.users.find_user(user_id)
     email = known.email if known else _email(identity)
     found = known or await stores.users.find_user_by_email(email)
-    # An invitation is to an address: a bound person whose address is no longer verified has none.
-    offers = await _offers(stores, call, identity, email) if identity.email else []
+    # An invitation is to an address, which the provider may have given to another person since this one was bound.
+    offers = await _offers(stores, call, identity, email) if _confirms(identity, email) else []
     groups = await stores.accounts.list_by_group(identity.issuer, identity.groups)
     memberships = [] if found is None else await stores.members.list_memberships(found.id)
     if not (offers or groups or reachable(memberships, identity.issuer)):
@@ -118,6 +118,13 @@ async def _leave_groups(stores: AccountStores, call: Call, identity: ProvenPerso
         acting = call.acting_as(Actor(kind=ActorKind.USER, name=member.email, user_id=user_id, account_id=account.id))
         detail = {"email": member.email, "role": member.role.value, "group": account.oidc_group}
         await record(stores, acting, Action.MEMBER_REMOVE, Subject(account_id=account.id, target=user_id), detail)
+
+
+def _confirms(identity: ProvenPerson, email: str) -> bool:
+    try:
+        return canonical_email(identity.email) == email
+    except Refused:
+        return False
 
 
 def _email(identity: ProvenPerson) -> str:

@@ -1,6 +1,7 @@
 """The first owner's link: it creates a user with a password, and the account of the installation.
 
-It exists only while no user has a password. Every change holds one lock, so that of two uses at once one succeeds.
+It exists only while no user has a password or an identity provider. Every change holds one lock, so that of two uses at
+once one succeeds.
 """
 
 from typing import Protocol
@@ -20,7 +21,7 @@ from agentgate.people.identity.links import INVITE_MS, IssuedLink
 
 # Each start prints one; a service that restarts in a loop must not fill the table.
 MOST_LINKS = 20
-TAKEN = "An account with a password exists already. Create a link for one of its users with agentgate reset-link EMAIL."
+TAKEN = "A user exists already. Create a link for a user with a password with agentgate reset-link EMAIL."
 
 
 class StoredSetupLink(Struct, frozen=True, kw_only=True):
@@ -41,8 +42,13 @@ class SetupLinkStore(LockingRepository):
         """Keep other units of work from making or using a link until this one is done."""
         await self._session.lock("setup-link")
 
-    async def has_password(self) -> bool:
-        return bool(await self._session.all("SELECT 1 FROM users WHERE password_hash IS NOT NULL LIMIT 1"))
+    async def has_user(self) -> bool:
+        """Return whether any user can sign in."""
+        return bool(
+            await self._session.all(
+                "SELECT 1 FROM users WHERE password_hash IS NOT NULL UNION ALL SELECT 1 FROM oidc_identity LIMIT 1"
+            )
+        )
 
     async def add_link(self, link: StoredSetupLink) -> None:
         """Add a link; only the newest ones are kept."""
@@ -78,9 +84,9 @@ class SetupStores(AccountStores, Protocol):
 
 
 async def issue_setup_link(stores: SetupStores, call: Call) -> IssuedLink:
-    """Create a link; reject the call if any user has a password."""
+    """Create a link; reject the call if any user can sign in."""
     await stores.setup_links.lock_setup()
-    if await stores.setup_links.has_password():
+    if await stores.setup_links.has_user():
         raise Refused("invalid_state", TAKEN)
     secret = new_secret()
     link = StoredSetupLink(secret_digest=digest(secret), created_ms=call.now, expires_ms=call.now + INVITE_MS)
@@ -90,9 +96,9 @@ async def issue_setup_link(stores: SetupStores, call: Call) -> IssuedLink:
 
 
 async def peek_setup_link(stores: SetupStores, call: Call, secret: str) -> None:
-    """Reject a link that is unknown, used or expired, or that came too late: a user has a password."""
+    """Reject a link that is unknown, used or expired, or that came too late: a user can sign in."""
     found = await stores.setup_links.find_link(digest(secret), call.now)
-    if found is None or await stores.setup_links.has_password():
+    if found is None or await stores.setup_links.has_user():
         raise Refused("invalid_link")
 
 

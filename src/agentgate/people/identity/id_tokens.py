@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from agentgate.lib import base64url
 from agentgate.lib.clock import SECOND_MS
+from agentgate.lib.records import UNREADABLE
 
 LEEWAY_S = 60
 LEAST_RSA_BITS, MOST_RSA_BITS = 2048, 8192
@@ -89,7 +90,7 @@ def read_header(token: str) -> Header:
     """Return the header of a token; raise IdTokenRefused if its algorithm is not one of ours."""
     try:
         header = msgspec.json.decode(base64url.decode(token.partition(".")[0]), type=Header)
-    except ValueError:
+    except UNREADABLE:
         raise IdTokenRefused("the token is malformed") from None
     if header.alg not in _ALGORITHMS or header.crit is not None:
         raise IdTokenRefused("the algorithm is not accepted")
@@ -114,7 +115,7 @@ def verify(
         claims = msgspec.convert(payload, TokenClaims)
     except InvalidSignature:
         raise IdTokenRefused("the signature is wrong") from None
-    except ValueError:
+    except UNREADABLE:
         raise IdTokenRefused("the token is malformed") from None
     _check_claims(claims, issuer=issuer, client_id=client_id, nonce=nonce, now_s=now_ms / SECOND_MS)
     return payload

@@ -23,6 +23,7 @@ from agentgate.lib.clock import HOUR_MS, MINUTE_MS, SECOND_MS
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import KeysUnreadable, Sealer
 from agentgate.lib.limiter import Limiter, Window
+from agentgate.lib.records import UNREADABLE
 from agentgate.lib.secrets import new_secret, same
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.settings.values import OidcIssuer
@@ -329,7 +330,7 @@ def _decoded(answer: OutboundAnswer, kind: type[T]) -> T:
         raise Failed(f"the issuer responded with {answer.status}")
     try:
         return msgspec.json.decode(answer.body, type=kind)
-    except ValueError:
+    except UNREADABLE:
         raise Failed("the response of the issuer is malformed") from None
 
 

@@ -21,6 +21,7 @@ from msgspec import Struct
 from agentgate.lib import base64url
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.errors import Refused
+from agentgate.lib.records import UNREADABLE
 from agentgate.people.identity.records import PasskeyAssertion, PasskeyInput, StoredPasskey
 
 CHALLENGE_BYTES = 32
@@ -110,7 +111,7 @@ def verify(assertion: PasskeyAssertion, passkey: StoredPasskey) -> int:
 def _read_client_data(text: str, kind: str) -> ClientData:
     try:
         found = msgspec.json.decode(decode(text), type=ClientData)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         raise refused() from None
     if found.type != kind or found.cross_origin:
         raise refused()

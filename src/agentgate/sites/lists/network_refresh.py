@@ -24,6 +24,7 @@ from agentgate.lib.enums import NetworkSource
 from agentgate.lib.ip_address import read_network
 from agentgate.lib.keyring import KeysUnreadable, Sealer
 from agentgate.lib.limits import NETWORKS_PER_SITE
+from agentgate.lib.records import UNREADABLE
 from agentgate.lib.tasks.job import Job
 from agentgate.sites.lists.network_endpoints import sealing_context
 from agentgate.sites.lists.network_records import StoredNetworkList
@@ -206,7 +207,7 @@ def _applied(stream: Mapping[str, Network], body: bytes, most: int) -> dict[str,
         for value in _bans(found.new):
             with contextlib.suppress(ValueError):
                 after[value] = read_plain(value)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         raise SourceFailed("it is not the decision stream of CrowdSec") from None
     if len(after) > most:
         raise SourceFailed(f"CrowdSec has {len(after)} bans, which is too many")

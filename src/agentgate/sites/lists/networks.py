@@ -18,6 +18,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from agentgate.lib.ip_address import V4_LAST, read_network
+from agentgate.lib.records import UNREADABLE
 from agentgate.sites.rules.patterns.networks import V4_BITS, V6_BITS, NetworkSet, read_strict_network
 
 LARGEST = {4: 8, 6: 16}
@@ -174,7 +175,7 @@ def _entry(line: str) -> str | None:
     if line.startswith("{"):
         try:
             found = json.loads(line)
-        except (ValueError, RecursionError):
+        except UNREADABLE:
             return line
         # The last line of such a list has facts about the list.
         return str(found["cidr"]) if "cidr" in found else None

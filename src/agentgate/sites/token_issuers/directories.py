@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct
 from agentgate.http.outbound.client import Outbound, OutboundAnswer, OutboundFailed, kept_s, look_up
 from agentgate.lib.clock import DAY_MS, MINUTE_MS, SECOND_MS, Clock
 from agentgate.lib.database import Store
-from agentgate.lib.records import optional_moment
+from agentgate.lib.records import UNREADABLE, optional_moment
 from agentgate.sites.private_tokens import TOKEN_TYPE, Issuer, read_issuer
 from agentgate.sites.records import TokenIssuerStatus
 from agentgate.sites.token_issuers.repository import ListedTokenKey, StoredIssuer, TokenIssuerStores
@@ -61,7 +61,7 @@ def read_directory(name: str, answer: OutboundAnswer) -> tuple[ListedTokenKey, .
         raise NotADirectory("it is too long, or has a Content-Encoding that was not requested")
     try:
         listed = msgspec.json.decode(answer.body, type=_Document).token_keys
-    except (msgspec.MsgspecError, RecursionError):
+    except UNREADABLE:
         raise NotADirectory("it is not an issuer directory in JSON") from None
     keys = tuple(_usable(name, listed))
     if not keys:
