@@ -8,8 +8,10 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import sklearn  # type: ignore[import-untyped]
 from msgspec import UnsetType, structs
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
@@ -25,6 +27,7 @@ from agentgate.lib.records import to_json
 from agentgate_tools.training.labels import TrainingRefused
 from agentgate_tools.training.rows import Floats, Integers
 
+Strings: TypeAlias = npt.NDArray[np.str_]
 LABELS = {"spam": 1, "good": 0}
 COLUMNS = ["label", "source", "text"]
 STRENGTH = 10.0
@@ -92,11 +95,11 @@ def train_texts(texts: Sequence[LabelledText], *, seed: int) -> TrainedTexts:
             f"at least {LEAST_TEXTS} texts are needed, and {LEAST_PER_CLASS} of spam and of good ones"
         )
     matrix = _matrix(texts)
-    names = _parts(texts, seed)
+    names, sources = _parts(texts, seed), np.array([text.source for text in texts])
     margins = np.zeros(len(texts))
     for name in sorted(set(names)):
         inside = np.array([each == name for each in names])
-        learner = _fit(matrix[~inside], target[~inside])
+        learner = _fit(matrix[~inside], target[~inside], sources[~inside])
         margins[inside] = learner.decision_function(matrix[inside])
     # Calibrated by what models thought of sources that they had not seen; sources count alike.
     weights = np.array([1.0 / names.count(name) for name in names])
@@ -104,7 +107,7 @@ def train_texts(texts: Sequence[LabelledText], *, seed: int) -> TrainedTexts:
     calibration = Platt(a=float(platt.coef_[0][0]), b=float(platt.intercept_[0]))
     scores = 1 / (1 + np.exp(-(calibration.a * margins + calibration.b)))
     results = tuple(_result(name, scores, target, names) for name in sorted(set(names)))
-    learner = _fit(matrix, target)
+    learner = _fit(matrix, target, sources)
     model = _model_file(learner, calibration)
     _check(model, texts, learner.decision_function(matrix), calibration)
     trained = TrainedTexts(model, results)
@@ -159,8 +162,11 @@ def _matrix(texts: Sequence[LabelledText]) -> csr_matrix:
     return csr_matrix((values, places, ends), shape=(len(texts), BUCKETS))
 
 
-def _fit(matrix: csr_matrix, target: Integers) -> LogisticRegression:
-    return LogisticRegression(C=STRENGTH, max_iter=500).fit(matrix, target)
+def _fit(matrix: csr_matrix, target: Integers, sources: Strings) -> LogisticRegression:
+    # Sources count alike: what many texts of one source have in common says little about others.
+    _, place, counts = np.unique(sources, return_inverse=True, return_counts=True)
+    weights = len(sources) / (len(counts) * counts[place])
+    return LogisticRegression(C=STRENGTH, max_iter=500).fit(matrix, target, sample_weight=weights)
 
 
 def _result(name: str, scores: Floats, target: Integers, names: Sequence[str]) -> SourceResult:
