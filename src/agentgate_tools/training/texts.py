@@ -163,7 +163,7 @@ def _matrix(texts: Sequence[LabelledText]) -> csr_matrix:
 
 
 def _fit(matrix: csr_matrix, target: Integers, sources: Strings) -> LogisticRegression:
-    # Sources count alike: what many texts of one source have in common says little about others.
+    # Sources count alike: common traits of one source tell little about others.
     _, place, counts = np.unique(sources, return_inverse=True, return_counts=True)
     weights = len(sources) / (len(counts) * counts[place])
     return LogisticRegression(C=STRENGTH, max_iter=500).fit(matrix, target, sample_weight=weights)

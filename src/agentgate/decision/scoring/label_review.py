@@ -27,7 +27,7 @@ CONTRADICTED, PER_FAMILY, CLEARED = 0.9, 0.35, 0.5
 OF_ABSENT = 0.5
 # Fewer labels of others than this of a class cannot judge a user's labels.
 LEAST_OF_OTHERS = 20
-# What the share of doubtful labels of a user adds to the rank of each.
+# Rank of each label of a user by the share of doubtful ones, from so many labels on.
 LEAST_OF_ACTOR, OF_ACTOR = 10, 0.2
 _SMOOTHING = 0.5
 _MOST_MARGIN = 30.0
@@ -103,7 +103,7 @@ def review(items: Sequence[ReviewedLabel], scores: Sequence[float] | None = None
 
 
 def contradiction(labels: Iterable[str]) -> float:
-    """Return how strongly evidence contradicts `human`, 0 to 1: by rules of thumb, or as the packaged model says.
+    """Return how strongly evidence contradicts `human`, 0 to 1: by rules of thumb, or by the packaged model.
 
     Neither depends on labels of this installation.
     """
@@ -170,7 +170,7 @@ class _Counts:
         return 1.0 / (1.0 + exp(-max(-_MOST_MARGIN, min(_MOST_MARGIN, margin))))
 
     def _weights(self, label: str, left_out: tuple[int, int], totals: Sequence[int]) -> tuple[float, float]:
-        """Return what a label adds to the margin if it is there, and if it is not."""
+        """Return what a label adds to the margin if it exists on a decision, and if it does not."""
         zeros, ones = self._found[0][label] - left_out[0], self._found[1][label] - left_out[1]
         if zeros + ones <= 0:
             return 0.0, 0.0

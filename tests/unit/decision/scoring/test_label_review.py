@@ -36,7 +36,7 @@ def among_first(found: Review, wrong: Collection[int], *, share: float) -> float
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_first_tenth_has_four_fifths_of_the_labels_that_were_flipped(seed: int) -> None:
+def test_the_first_tenth_has_80_percent_of_the_labels_that_were_flipped(seed: int) -> None:
     count = len(labels())
     wrong = Random(seed).sample(range(count), count // 10)
 
