@@ -6,7 +6,7 @@ can compare them, and two tokens of one visitor have nothing in common.
 """
 
 from enum import Enum
-from ipaddress import IPv4Address, IPv6Address, ip_network
+from ipaddress import ip_network
 from socket import AF_INET, AF_INET6, inet_pton
 
 from msgspec import UNSET, Struct
@@ -25,12 +25,15 @@ V4_BYTES, V6_BYTES = 3, 6
 # Ends the kind of a private address.
 INSIDE = "i"
 # Private addresses, which a visitor has inside a network. A service outside of it sees the visitor under another
-# address.
+# address. The first and the last one of each network.
 _INSIDE = tuple(
-    ip_network(network)
-    for network in (
-        *("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"),
-        *("::1/128", "fc00::/7", "fe80::/10"),
+    (network.network_address.packed, network.broadcast_address.packed)
+    for network in map(
+        ip_network,
+        (
+            *("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"),
+            *("::1/128", "fc00::/7", "fe80::/10"),
+        ),
     )
 )
 
@@ -157,11 +160,11 @@ def token_network(address: str) -> tuple[str, bytes]:
     """Return the kind of an address in its one spelling, and the bytes of its network."""
     if ":" in address:
         network = inet_pton(AF_INET6, address)
-        return _kind_of(IPv6Address(network), "6"), network[:V6_BYTES]
+        return _kind_of(network, "6"), network[:V6_BYTES]
     network = inet_pton(AF_INET, address)
-    return _kind_of(IPv4Address(network), "4"), network[:V4_BYTES]
+    return _kind_of(network, "4"), network[:V4_BYTES]
 
 
-def _kind_of(address: IPv4Address | IPv6Address, public: str) -> str:
-    is_inside = any(address.version == network.version and address in network for network in _INSIDE)
+def _kind_of(address: bytes, public: str) -> str:
+    is_inside = any(len(address) == len(first) and first <= address <= last for first, last in _INSIDE)
     return public + INSIDE if is_inside else public

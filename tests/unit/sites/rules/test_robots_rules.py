@@ -1,10 +1,11 @@
 """RobotsRules: RFC 9309, and spellings that try to be another path."""
 
 import time
+from urllib.parse import quote, unquote
 
 import pytest
 
-from agentgate.sites.rules.patterns.robots_rules import MOST_RULES, RobotsRules
+from agentgate.sites.rules.patterns.robots_rules import _KEPT, MOST_RULES, RobotsRules, _normal
 
 # Section 5.1 of RFC 9309, and the rules that its text describes.
 RFC = """
@@ -25,6 +26,13 @@ Disallow: /example/page.html
 User-Agent: quxbot
 EOF
 """
+
+
+def test_only_text_that_quoting_leaves_alone_is_taken_as_it_is() -> None:
+    for code in range(0x180):
+        text = f"/a{chr(code)}b"
+
+        assert _normal(text) == quote(unquote(text, errors="surrogateescape"), safe=_KEPT, errors="surrogateescape")
 
 
 def is_disallowed(text: str, name: str, target: str, *, is_closed: bool = False) -> bool:

@@ -3,6 +3,7 @@
 A crawler follows the groups of its name, else of `*`. The longest matching rule decides; Allow wins a tie.
 """
 
+import re
 from collections.abc import Collection
 from urllib.parse import quote, unquote
 
@@ -13,6 +14,8 @@ MOST_RULES = 1_000
 # Longer targets are compared by their beginning.
 LONGEST_TARGET = 2_048
 _KEPT = "/?#[]@!$&'()*+,;=:%-._~"
+# Text that quoting leaves as it is.
+_AS_IT_IS = re.compile(r"[A-Za-z0-9/?#\[\]@!$&'()*+,;=:._~-]*\Z", re.ASCII)
 
 
 class RobotsVerdict(Struct, frozen=True):
@@ -97,4 +100,6 @@ def _matches(pieces: tuple[str, ...], path: str, *, whole: bool) -> bool:
 
 def _normal(text: str) -> str:
     """Return a path with one spelling of escaped characters."""
+    if _AS_IT_IS.match(text) is not None:
+        return text
     return quote(unquote(text, errors="surrogateescape"), safe=_KEPT, errors="surrogateescape")
