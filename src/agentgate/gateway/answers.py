@@ -15,6 +15,9 @@ from agentgate.sites.rules.records import RuleResponse
 NO_STORE = (b"cache-control", b"no-store")
 JSON = (b"content-type", b"application/json")
 
+# In place of the word of a denial that is sealed for its request.
+SEALED = b""
+SEAL_TO_COME = (b"x-service-denial", SEALED)
 _OF_BODY = frozenset((b"content-type", b"retry-after"))
 # Outcomes as the specification writes them in headers: dropping is a way to block.
 SHOWN: Mapping[Outcome, errors.GatewayDecision] = {
@@ -66,10 +69,13 @@ class Answers:
         return HotReply(401, [each for each in headers if each[0] not in _OF_BODY], b"")
 
     def prepare(self, ruling: Ruling, *, is_ok_200: bool, word: bytes | None = None) -> tuple[bytes, bytes, bytes]:
-        """Return the encoded response in three parts: before the date, between it and the decision ID, and the end."""
+        """Return the encoded response in three parts: before the date, between it and the decision ID, and the end.
+
+        With SEALED as the word, the seal is missing: it goes before the end.
+        """
         ok = b"ok=200" if is_ok_200 else b""
         reply = self.write(ruling, None, ok=ok) if word is None else self.deny(ruling, None, word)
-        written = reply.written or write_headers(reply.headers)
+        written = reply.written or write_headers([each for each in reply.headers if each != SEAL_TO_COME])
         start, end = write_around(msgspec.structs.replace(reply, written=written))
         return start, written + b"x-service-decision-id: ", b"\r\n" + end
 

@@ -37,7 +37,7 @@ from agentgate.gateway.header_fingerprints import (
 )
 from agentgate.gateway.noted_requests import NotedRequests
 from agentgate.gateway.pages import Pages, SitePage
-from agentgate.gateway.pending_check import PendingCheck
+from agentgate.gateway.pending_check import PendingCheck, original_of
 from agentgate.gateway.receipts import Receipts, Shown, fit
 from agentgate.gateway.request.described_request import (
     DENIAL,
@@ -81,6 +81,7 @@ Fields = Mapping[bytes, bytes]
 NEAR_LIMIT = VISITOR_HIGH - MOST_RESERVED
 
 _NO_FIELDS: Fields = {}
+_SEAL = b"\r\nx-service-denial: "
 
 
 class GatewayCheck:
@@ -335,8 +336,13 @@ class GatewayCheck:
         self, cached: CachedDecision, decision_id: int, page: SitePage, visitor: Visitor, fields: Fields, *, now_ms: int
     ) -> Reply | Awaitable[Reply]:
         """Return a denial that depends on more than the cached decision."""
+        if cached.denial is not None:
+            denial = replace(cached.denial, decision_id=decision_id)
+            original = original_of(denial.method, page, visitor)
+            sealed = self.denials.sealed.seal(denial, cached.decided.site, original, now_ms)
+            return cached.start, b"".join((cached.middle, encode_id(decision_id), _SEAL, sealed, cached.end))
         form = cached.decided.pending.fingerprint.kind.form
-        fields = self._fields_of_denial(form, fields)
+        fields = fields or self._split(form)
         pending = replace(cached.decided.pending, page=page, visitor=visitor, now_ms=now_ms, fields=fields)
         return self.denials.write(cached.decided.ruling, decision_id, pending)
 
@@ -400,10 +406,6 @@ class GatewayCheck:
         """Return the headers of the head that is being checked as it arrived."""
         fields = split(self._data) or _NO_FIELDS
         return describe(fields, form) if form.is_described else fields
-
-    def _fields_of_denial(self, form: CheckForm, fields: Fields) -> Fields:
-        """Return the headers that the denial is rendered with. A sealed one is rendered in the second step."""
-        return fields if fields or form.respond == DENIAL else self._split(form)
 
     def _keep_headers(self, key: HeaderSetKey, headers: HeaderSet) -> HeaderSet:
         self.misses["headers"] += 1

@@ -10,9 +10,9 @@ from agentgate.decision.signals.facts import Observation, PartState, RequestFact
 from agentgate.decision.signals.observe import observe_rest
 from agentgate.decision.signals.request_class import RequestClass
 from agentgate.events.records import Pattern
-from agentgate.gateway.answers import Answers
+from agentgate.gateway.answers import SEALED, Answers
 from agentgate.gateway.block_feed.feed import offense_of
-from agentgate.gateway.denials import word_of
+from agentgate.gateway.denials import FinalDenial, denial_of, word_of
 from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.header_fingerprints import FingerprintKind
 from agentgate.gateway.pages import PageKind
@@ -40,7 +40,9 @@ ExceededKey = tuple[DecisionKey, int]
 class CachedDecision:
     """The response to checks of one kind, as bytes, and a template of their events."""
 
-    __slots__ = ("decided", "earns", "end", "is_whole", "may_be_suggested", "middle", "offense", "pattern", "start")
+    __slots__ = (
+        "decided", "denial", "earns", "end", "is_whole", "may_be_suggested", "middle", "offense", "pattern", "start",
+    )  # fmt: skip
 
     def __init__(self, decided: DecidedCheck, answers: Answers, event_log: GatewayEventLog) -> None:
         self.decided = decided
@@ -51,9 +53,13 @@ class CachedDecision:
         # Whether these bytes are the complete response. A denial for a described request may depend on more.
         self.is_whole = not kind.form.respond or ruling.outcome is Outcome.ALLOW
         word = None
+        # What is sealed for each request, but for its decision's ID.
+        self.denial: FinalDenial | None = None
         if not self.is_whole and kind.form.respond == DENIAL:
             word = word_of(ruling, kind)
             self.is_whole = word is not None
+            if word is None:
+                word, self.denial = SEALED, denial_of(ruling, kind.method, None)
         # Before the date, between the date and the decision's ID, and after that.
         self.start, self.middle, self.end = answers.prepare(ruling, is_ok_200=kind.form.is_ok_200, word=word)
         self.pattern = Pattern(event_log.event_of(decided, answers.status_of(ruling), 0))

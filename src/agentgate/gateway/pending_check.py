@@ -51,8 +51,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
     @property
     def original(self) -> Original:
         """The visitor's request."""
-        target = self.page.target
-        return Original(self.method, self.page.kind.origin, target, target.partition("?")[0], self.visitor.address)
+        return original_of(self.method, self.page, self.visitor)
 
     @property
     def form_follows(self) -> bool:
@@ -80,6 +79,12 @@ class PendingCheck(Struct, frozen=True, gc=False):
             ai_use=None if self.site.ai_use is None else self.site.ai_use.choices,
             robots=self.page.kind.robots,
         )
+
+
+def original_of(method: str, page: SitePage, visitor: Visitor) -> Original:
+    """Return the visitor's request."""
+    target = page.target
+    return Original(method, page.kind.origin, target, target.partition("?")[0], visitor.address)
 
 
 class DecidedCheck(Struct, frozen=True, gc=False):

@@ -221,6 +221,17 @@ def test_a_seal_is_for_one_request(adapter: Adapter) -> None:
     assert adapter.denied(seal, "/members").status_code == 403
 
 
+def test_a_seal_of_a_cached_decision_is_for_its_own_request(adapter: Adapter) -> None:
+    adapter.check("/members", *NAVIGATION.items())
+    adapter.visitor.address = "198.51.100.77"
+    second = adapter.check("/members", *NAVIGATION.items()).headers
+
+    reply = adapter.denied(second["x-service-denial"], "/members")
+
+    assert reply.status_code == 401
+    assert reply.headers["x-service-decision-id"] == second["x-service-decision-id"]
+
+
 def test_a_seal_expires_after_five_minutes(adapter: Adapter) -> None:
     seal = adapter.check("/members", *NAVIGATION.items()).headers["x-service-denial"]
     adapter.service.clock.advance(ms=5 * MINUTE_MS - 1)
