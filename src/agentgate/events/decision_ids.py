@@ -31,6 +31,8 @@ _TEXT = re.compile(r"dec_([0-7][0-9a-hjkmnp-tv-z]{12})\Z")
 class DecisionIds:
     """Creates the IDs of one worker. IDs are unique even if the clock stops or runs backward."""
 
+    __slots__ = ("_clock", "_last", "_worker")
+
     def __init__(self, clock: Clock, worker: int | None = None) -> None:
         self._clock = clock
         self._worker: int | None = None

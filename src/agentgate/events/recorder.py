@@ -45,6 +45,12 @@ def _ignore(_count: int) -> None:
 class Recorder:
     """The way of events into the store. `failed` hears of every event that will not be stored."""
 
+    __slots__ = (
+        "_batching", "_counts", "_counts_written_s", "_deadline_s", "_enough", "_in_flight", "_is_refused", "_pages",
+        "_queue", "_queue_limit", "_room", "_something", "_stop_s", "_stopping", "_store", "_task", "_tell_failed",
+        "_wakes", "decisions", "failed", "log", "sent", "stored", "took",
+    )  # fmt: skip
+
     def __init__(
         self,
         store: EventStore,

@@ -12,23 +12,33 @@ from cpython.ref cimport PyObject
 from libc.string cimport memchr, memcmp, memcpy
 
 from agentgate.http.connection._head cimport LONGEST, Scan, Span, scan
+from agentgate.lib._slots cimport Slot, get, put, slot_of
 
 from time import perf_counter_ns
 
-from agentgate.decision.rates.part_budget import MOST as MOST_PARTS, PER_PAGE
-from agentgate.decision.rates.windows import BROWSERS_OF_A_LIMIT
+from agentgate.decision.rates.part_budget import MOST as MOST_PARTS, PER_PAGE, PartBudget
+from agentgate.decision.rates.windows import BROWSERS_OF_A_LIMIT, Counted, RateWindows, _Window
 from agentgate.decision.signals.facts import Rates
 from agentgate.decision.signals.request_class import RequestClass
 from agentgate.events import correlation as correlations
-from agentgate.events.decision_ids import EPOCH_MS, TIME_SHIFT, encode_id
+from agentgate.events.decision_ids import EPOCH_MS, TIME_SHIFT, DecisionIds, encode_id
+from agentgate.events.recorder import Recorder
 from agentgate.events.records import Repeated
 from agentgate.gateway import check as python_check
-from agentgate.gateway.header_fingerprints import UNFIT
-from agentgate.gateway.pending_check import PendingCheck
+from agentgate.gateway.decisions import CachedDecision
+from agentgate.gateway.header_fingerprints import UNFIT, FingerprintKind, HeaderFingerprint
+from agentgate.gateway.pages import PageKind, SitePage
+from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
+from agentgate.gateway.request.described_request import CheckForm
 from agentgate.gateway.rule_limits import COUNTED as COUNTED_PART, count_part, open_path
+from agentgate.gateway.site_snapshot import SiteSnapshot
+from agentgate.gateway.visitors import Visitor
 from agentgate.http.bearer_secret import bearer_secret
 from agentgate.http.connection.head import GIVEN
+from agentgate.http.connection.loop_budget import LoopBudget
+from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import MINUTE_MS
+from agentgate.sites.directory import SiteCaller, SiteView
 from agentgate.sites.rules.evaluate import NO_TRAITS
 
 cdef extern from *:
@@ -65,11 +75,74 @@ cdef long long CROWD = BROWSERS_OF_A_LIMIT
 cdef long long PARTS_OF_PAGE = PER_PAGE
 cdef long long PARTS = MOST_PARTS
 cdef Py_ssize_t LONGEST_REQUEST_ID = correlations._MOST_CHARACTERS
-cdef object PAGE = RequestClass.PAGE
+cdef object NAVIGATION = RequestClass.PAGE
 cdef object COUNTED = COUNTED_PART
 cdef object NO_FIELDS = python_check._NO_FIELDS
 cdef bytes DESCRIBED = python_check._DESCRIBED
 cdef object with_own_figures = python_check._with_own_figures
+
+# What a check reads and changes of the objects in Python.
+cdef Slot YOUNG = slot_of(BoundedCache, "young")
+cdef Slot BUDGET_IS_REFRESHED = slot_of(LoopBudget, "is_refreshed")
+cdef Slot BUDGET_IS_REFUSING = slot_of(LoopBudget, "is_refusing")
+cdef Slot FINGERPRINT_KIND = slot_of(HeaderFingerprint, "kind")
+cdef Slot FINGERPRINT_METHODS = slot_of(HeaderFingerprint, "methods")
+cdef Slot FINGERPRINT_JA4 = slot_of(HeaderFingerprint, "ja4")
+cdef Slot FINGERPRINT_IS_PROGRAM = slot_of(HeaderFingerprint, "is_program")
+cdef Slot FINGERPRINT_IS_COUNTED = slot_of(HeaderFingerprint, "is_counted")
+cdef Slot FINGERPRINT_NEEDS_FIELDS = slot_of(HeaderFingerprint, "needs_fields")
+cdef Slot FINGERPRINT_TAG = slot_of(HeaderFingerprint, "tag")
+cdef Slot KIND_FORM = slot_of(FingerprintKind, "form")
+cdef Slot KIND_REQUEST_CLASS = slot_of(FingerprintKind, "request_class")
+cdef Slot FORM_RESPOND = slot_of(CheckForm, "respond")
+cdef Slot CALLER_SITE = slot_of(SiteCaller, "site")
+cdef Slot VIEW_NUMBER = slot_of(SiteView, "number")
+cdef Slot VIEW_BROKEN = slot_of(SiteView, "broken")
+cdef Slot VIEW_CAPTURES_FEATURES = slot_of(SiteView, "captures_features")
+cdef Slot VIEW_BLOCK_FEED = slot_of(SiteView, "block_feed")
+cdef Slot SITE_VIEW = slot_of(SiteSnapshot, "view")
+cdef Slot SITE_TRAITS = slot_of(SiteSnapshot, "traits")
+cdef Slot SITE_COOKIE_NAME = slot_of(SiteSnapshot, "cookie_name")
+cdef Slot PAGE_KIND = slot_of(SitePage, "kind")
+cdef Slot PAGE_TARGET = slot_of(SitePage, "target")
+cdef Slot PAGE_KIND_ORIGIN = slot_of(PageKind, "origin")
+cdef Slot PAGE_KIND_OPEN_PATH = slot_of(PageKind, "open_path")
+cdef Slot VISITOR_LABELS = slot_of(Visitor, "labels")
+cdef Slot VISITOR_BROWSER = slot_of(Visitor, "browser")
+cdef Slot VISITOR_UNTIL_MS = slot_of(Visitor, "until_ms")
+cdef Slot VISITOR_ORIGIN = slot_of(Visitor, "origin")
+cdef Slot VISITOR_PAIR = slot_of(Visitor, "pair")
+cdef Slot VISITOR_SHOWN = slot_of(Visitor, "shown")
+cdef Slot VISITOR_CLEARED = slot_of(Visitor, "cleared")
+cdef Slot COUNTED_NUMBER = slot_of(Counted, "number")
+cdef Slot COUNTED_TURN = slot_of(Counted, "turn")
+cdef Slot COUNTED_WINDOW = slot_of(Counted, "window")
+cdef Slot COUNTED_NETWORK = slot_of(Counted, "network")
+cdef Slot COUNTED_BUDGET = slot_of(Counted, "budget")
+cdef Slot COUNTED_TAG = slot_of(Counted, "tag")
+cdef Slot WINDOW_OWN = slot_of(_Window, "own")
+cdef Slot WINDOW_OTHERS = slot_of(_Window, "others")
+cdef Slot WINDOW_BEFORE = slot_of(_Window, "before")
+cdef Slot WINDOW_ASK_AT = slot_of(_Window, "ask_at")
+cdef Slot WINDOW_CROWD = slot_of(_Window, "crowd")
+cdef Slot RATES_END_MS = slot_of(RateWindows, "_end_ms")
+cdef Slot RATES_TURNS = slot_of(RateWindows, "_turns")
+cdef Slot PARTS_AT_MS = slot_of(PartBudget, "at_ms")
+cdef Slot PARTS_LEFT = slot_of(PartBudget, "left")
+cdef Slot PARTS_PAGE_MS = slot_of(PartBudget, "page_ms")
+cdef Slot DECISION_DECIDED = slot_of(CachedDecision, "decided")
+cdef Slot DECISION_EARNS = slot_of(CachedDecision, "earns")
+cdef Slot DECISION_MAY_BE_SUGGESTED = slot_of(CachedDecision, "may_be_suggested")
+cdef Slot DECISION_PATTERN = slot_of(CachedDecision, "pattern")
+cdef Slot DECISION_IS_WHOLE = slot_of(CachedDecision, "is_whole")
+cdef Slot DECISION_START = slot_of(CachedDecision, "start")
+cdef Slot DECISION_MIDDLE = slot_of(CachedDecision, "middle")
+cdef Slot DECISION_END = slot_of(CachedDecision, "end")
+cdef Slot DECIDED_LIMITS = slot_of(DecidedCheck, "limits")
+cdef Slot IDS_WORKER = slot_of(DecisionIds, "_worker")
+cdef Slot IDS_LAST = slot_of(DecisionIds, "_last")
+cdef Slot RECORDER_ROOM = slot_of(Recorder, "_room")
+cdef Slot RECORDER_SENT = slot_of(Recorder, "sent")
 
 cdef char DIGITS[33]
 cdef bint IN_REQUEST_ID[256]
@@ -209,7 +282,12 @@ cdef class CompiledCheck:
 
     cdef object _check, _sites, _find_caller, _event_log, _now_ms, _rates, _count_again, _count_page, _earn, _ids
     cdef object _recorder, _receipts, _budget, _take_plainly
+    cdef list _queue
+    cdef dict _wakes
     cdef bint _has_pages
+    # The snapshot of the last check, and its parts, which it never replaces.
+    cdef object _snapshot, _header_sets, _fingerprints, _user_agents, _languages, _pages, _visitors, _decisions
+    cdef object _site_snapshots, _cookie_ranks, _visitor_ranks, _network_ranks
 
     def __init__(self, check, take):
         self._check = check
@@ -227,82 +305,95 @@ cdef class CompiledCheck:
         self._earn = check._earn
         self._ids = check._event_log._ids
         self._recorder = check._event_log._recorder
+        self._queue, self._wakes = self._recorder._queue, self._recorder._wakes
         self._has_pages = self._rates._pages is not None
+
+    cdef int _read_snapshot(self, object snapshot) except -1:
+        self._header_sets, self._fingerprints = snapshot.header_sets, snapshot.fingerprints
+        self._user_agents, self._languages = self._check._fingerprints.user_agents, self._check._fingerprints.languages
+        self._pages, self._visitors, self._decisions = snapshot.pages, snapshot.visitors, snapshot.decisions
+        self._site_snapshots, self._cookie_ranks = snapshot.sites, snapshot.cookie_ranks
+        self._visitor_ranks, self._network_ranks = snapshot.visitor_ranks, snapshot.network_ranks
+        self._snapshot = snapshot
+        return 0
 
     def take(self, bytes data not None):
         """Check a request from its raw headers; return None if only the parser may read them."""
         cdef Scan found
         cdef object check = self._check, sites = self._sites
-        cdef object snapshot, headers, caches, user_agent, languages, key, fingerprint, form, secret, caller, view
-        cdef bytes agent_text, language_text
+        cdef object snapshot, headers, agent, tongues, user_agent, languages, key, fingerprint, form, secret, caller, view
         cdef long long now_ms
         if not scan(<const unsigned char*>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), &found):
             return None
-        if not self._budget.is_refreshed:
+        if not get(self._budget, BUDGET_IS_REFRESHED):
             check._take_over()
         if found.given[DESCRIPTION].start != NULL and data.startswith(DESCRIBED) and not read_description(&found):
             return self._take_plainly(data)
         snapshot = check._snapshot
+        if snapshot is not self._snapshot:
+            self._read_snapshot(snapshot)
         key = PyBytes_FromStringAndSize(<const char*>found.key, found.key_length)
-        headers = cached(snapshot.header_sets.young, key)
+        headers = cached(get(self._header_sets, YOUNG), key)
         if headers is None:
             headers = check._find_headers(key, data)
         if headers is UNFIT:
             return None
-        caches = check._fingerprints
         agent, tongues = bytes_of(found.given[USER_AGENT]), bytes_of(found.given[LANGUAGES])
-        user_agent = cached(caches.user_agents.young, agent)
+        user_agent = cached(get(self._user_agents, YOUNG), agent)
         if user_agent is None:
-            user_agent = caches.find_user_agent(agent)
-        languages = cached(caches.languages.young, tongues)
+            user_agent = check._fingerprints.find_user_agent(agent)
+        languages = cached(get(self._languages, YOUNG), tongues)
         if languages is None:
-            languages = caches.find_languages(tongues)
-        fingerprint = cached(snapshot.fingerprints.young, (headers, user_agent, languages))
+            languages = check._fingerprints.find_languages(tongues)
+        fingerprint = cached(get(self._fingerprints, YOUNG), (headers, user_agent, languages))
         if fingerprint is None:
             fingerprint = check._find_fingerprint(headers, agent, tongues)
-        form = fingerprint.kind.form
+        form = get(get(fingerprint, FINGERPRINT_KIND), KIND_FORM)
         secret = bytes_of(found.given[SECRET])
-        if secret is None and found.given[AUTHORIZATION].start != NULL and not form.respond:
+        if secret is None and found.given[AUTHORIZATION].start != NULL and not get(form, FORM_RESPOND):
             secret = bearer_secret(bytes_of(found.given[AUTHORIZATION]))
-        if fingerprint.needs_fields or secret is None or not sites.is_fresh or self._budget.is_refusing:
+        if get(fingerprint, FINGERPRINT_NEEDS_FIELDS) or secret is None or not sites.is_fresh or get(self._budget, BUDGET_IS_REFUSING):
             return self._take_plainly(data)
         now = self._now_ms()
         now_ms = now
         caller = self._find_caller(secret, now_ms=now)
-        if caller is None or caller.site.broken or check._is_stale_now:
+        if caller is None or check._is_stale_now:
+            return self._take_plainly(data)
+        view = get(caller, CALLER_SITE)
+        if get(view, VIEW_BROKEN):
             return self._take_plainly(data)
         # From here on the request counts, so it never starts again.
         check._data = data
         self._event_log.note_call(caller, now)
         try:
-            return self._judge(&found, snapshot, caller.site, fingerprint, agent, tongues, now, now_ms)
+            return self._judge(&found, view, fingerprint, agent, tongues, now, now_ms)
         except Exception as problem:
-            return check._answer_undecided(form, caller.site, problem)
+            return check._answer_undecided(form, view, problem)
 
-    cdef object _judge(self, Scan* found, object snapshot, object view, object fingerprint, object agent, object tongues, object now, long long now_ms):
+    cdef object _judge(self, Scan* found, object view, object fingerprint, object agent, object tongues, object now, long long now_ms):
         """Decide about a request whose caller and headers are known: `GatewayCheck._judge`."""
         cdef object check = self._check
-        cdef object site, page, kind, visitor, counted, url, address, methods, shown = None, parts = COUNTED, traits = None
+        cdef object site, page, kind, visitor, counted, url, address, methods, shown = None, parts = COUNTED, traits
         cdef object key, made, started_ns, pending, visitor_rank, network_rank
         cdef object visitor_rate, network_rate
         cdef Py_ssize_t cookie_count = 0, at
         cdef CountedRates rates
         cdef long long decision
         cdef Span cookie = found.given[COOKIE]
-        site = cached(snapshot.sites, view.number)
-        if site is None or site.view is not view:
-            site = snapshot.read_site(view, self._receipts.clearances)
-        methods = fingerprint.methods
+        site = cached(self._site_snapshots, get(view, VIEW_NUMBER))
+        if site is None or get(site, SITE_VIEW) is not view:
+            site = self._snapshot.read_site(view, self._receipts.clearances)
+        methods = get(fingerprint, FINGERPRINT_METHODS)
         url = bytes_of(found.given[URL])
-        page = cached(snapshot.pages.young, (site, methods, url))
+        page = cached(get(self._pages, YOUNG), (site, methods, url))
         if page is None:
             page = check._find_page(site, methods, url)
         address = bytes_of(found.given[ADDRESS])
-        visitor = cached(snapshot.visitors.young, (site, address))
+        visitor = cached(get(self._visitors, YOUNG), (site, address))
         if visitor is None:
             visitor = check._find_visitor(site, address)
         started_ns = perf_counter_ns()
-        kind = page.kind
+        kind = get(page, PAGE_KIND)
         counted = visitor
         if cookie.start != NULL:
             cookie_count = 1
@@ -311,49 +402,50 @@ cdef class CompiledCheck:
             if not self._is_shown_again(cookie, visitor, site, kind, fingerprint, agent, now_ms):
                 visitor.read_cookies(
                     bytes_of(cookie),
-                    (agent, fingerprint.ja4, fingerprint.is_program),
+                    (agent, get(fingerprint, FINGERPRINT_JA4), get(fingerprint, FINGERPRINT_IS_PROGRAM)),
                     site=site,
-                    origin=kind.origin,
+                    origin=get(kind, PAGE_KIND_ORIGIN),
                     receipts=self._receipts,
                     now_ms=now,
                 )
-            shown = visitor.shown
-            counted = visitor.cleared
+            shown = get(visitor, VISITOR_SHOWN)
+            counted = get(visitor, VISITOR_CLEARED)
             if counted is None:
                 counted = visitor
-        if fingerprint.is_counted:
+        if get(fingerprint, FINGERPRINT_IS_COUNTED):
             rates = self._count(counted, now, now_ms)
             visitor_rate, network_rate = rates.visitor, rates.network
-            if rates.visitor >= NEAR and fingerprint.kind.request_class is PAGE:
+            if rates.visitor >= NEAR and get(get(fingerprint, FINGERPRINT_KIND), KIND_REQUEST_CLASS) is NAVIGATION:
                 visitor_rate = self._count_page(counted, visitor_rate, now)
         else:
             visitor_rate, network_rate, parts = count_part(check._decider, fingerprint, page, counted, now)
-        if kind.open_path is not None:
+        if get(kind, PAGE_KIND_OPEN_PATH) is not None:
             page = open_path(check._decider, fingerprint, page, visitor, now)
-            kind = page.kind
-        visitor_rank = cached(snapshot.visitor_ranks, visitor_rate)
+            kind = get(page, PAGE_KIND)
+        visitor_rank = cached(self._visitor_ranks, visitor_rate)
         if visitor_rank is None:
-            visitor_rank = snapshot.visitor_ranks[visitor_rate]
-        network_rank = cached(snapshot.network_ranks, network_rate)
+            visitor_rank = self._visitor_ranks[visitor_rate]
+        network_rank = cached(self._network_ranks, network_rate)
         if network_rank is None:
-            network_rank = snapshot.network_ranks[network_rate]
-        if site.traits is not None:
-            traits = check._read_traits(site.traits, (fingerprint, agent, tongues), page, visitor, NO_FIELDS)
+            network_rank = self._network_ranks[network_rate]
+        traits = get(site, SITE_TRAITS)
+        if traits is not None:
+            traits = check._read_traits(traits, (fingerprint, agent, tongues), page, visitor, NO_FIELDS)
         key = (
             kind,
-            fingerprint.kind,
-            snapshot.cookie_ranks[cookie_count],
-            visitor.labels,
+            get(fingerprint, FINGERPRINT_KIND),
+            self._cookie_ranks[cookie_count],
+            get(visitor, VISITOR_LABELS),
             shown,
             visitor_rank,
             network_rank,
             parts,
             traits,
         )
-        made = cached(snapshot.decisions.young, key)
+        made = cached(get(self._decisions, YOUNG), key)
         if made is None:
-            made = snapshot.decisions.promote(key)
-        if made is None or view.captures_features:
+            made = self._decisions.promote(key)
+        if made is None or get(view, VIEW_CAPTURES_FEATURES):
             given = (None, None, None, None, None, None, None, None, None, agent, tongues)
             pending = PendingCheck(
                 view,
@@ -370,15 +462,15 @@ cdef class CompiledCheck:
                 traits or NO_TRAITS,
             )
             made = check._decide(pending, key)
-        if made.decided.limits:
+        if get(get(made, DECISION_DECIDED), DECIDED_LIMITS):
             made = check._limited(made, key, visitor, counted, now)
-        if made.earns:
-            self._earn_parts(counted, fingerprint.tag, now, now_ms)
-        if made.may_be_suggested or view.block_feed:
+        if get(made, DECISION_EARNS):
+            self._earn_parts(counted, get(fingerprint, FINGERPRINT_TAG), now, now_ms)
+        if get(made, DECISION_MAY_BE_SUGGESTED) or get(view, VIEW_BLOCK_FEED):
             check._noted.note(made, fingerprint, page.target, visitor, is_cleared=counted is not visitor, now_ms=now)
-        decision = self._record(found, made.pattern, visitor.number, (perf_counter_ns() - started_ns) // 1000, now, now_ms)
-        if made.is_whole:
-            return made.start, with_id(made.middle, decision, made.end)
+        decision = self._record(found, get(made, DECISION_PATTERN), get(visitor, COUNTED_NUMBER), (perf_counter_ns() - started_ns) // 1000, now, now_ms)
+        if get(made, DECISION_IS_WHOLE):
+            return get(made, DECISION_START), with_id(get(made, DECISION_MIDDLE), decision, get(made, DECISION_END))
         return check._deny(made, decision, page, visitor, NO_FIELDS, now_ms=now)
 
     cdef bint _is_shown_again(self, Span cookie, object visitor, object site, object kind, object fingerprint, object agent, long long now_ms) except -1:
@@ -387,13 +479,13 @@ cdef class CompiledCheck:
         cdef const unsigned char* rest = framed
         cdef const unsigned char* end
         cdef bytes pair, name
-        cdef tuple browser = visitor.browser
+        cdef tuple browser = get(visitor, VISITOR_BROWSER)
         cdef Py_ssize_t count = 0, size
-        if now_ms >= <long long>visitor.until_ms or browser[2] is not fingerprint.is_program:
+        if now_ms >= <long long>get(visitor, VISITOR_UNTIL_MS) or browser[2] is not get(fingerprint, FINGERPRINT_IS_PROGRAM):
             return False
-        if agent != browser[0] or fingerprint.ja4 != browser[1] or kind.origin != visitor.origin:
+        if agent != browser[0] or get(fingerprint, FINGERPRINT_JA4) != browser[1] or get(kind, PAGE_KIND_ORIGIN) != get(visitor, VISITOR_ORIGIN):
             return False
-        pair, name = visitor.pair, site.cookie_name
+        pair, name = get(visitor, VISITOR_PAIR), get(site, SITE_COOKIE_NAME)
         size = PyBytes_GET_SIZE(name)
         if cookie.length > LONGEST or not PyBytes_GET_SIZE(pair) or not size:
             return False
@@ -415,42 +507,42 @@ cdef class CompiledCheck:
         cdef CountedRates found
         cdef object rates = self._rates, window, network
         cdef long long own, others = 0, rest_ms = MINUTE - now_ms % MINUTE
-        if now_ms < <long long>rates._end_ms and counted.turn == rates._turns:
-            window, network = counted.window, counted.network
-            own = <long long>window.own + 1
+        if now_ms < <long long>get(rates, RATES_END_MS) and <long long>get(counted, COUNTED_TURN) == <long long>get(rates, RATES_TURNS):
+            window, network = get(counted, COUNTED_WINDOW), get(counted, COUNTED_NETWORK)
+            own = <long long>get(window, WINDOW_OWN) + 1
             if network is not None:
-                others = <long long>network.own + 1
-            if own < <long long>window.ask_at and (network is None or others < <long long>network.ask_at):
-                window.own = own
+                others = <long long>get(network, WINDOW_OWN) + 1
+            if own < <long long>get(window, WINDOW_ASK_AT) and (network is None or others < <long long>get(network, WINDOW_ASK_AT)):
+                put(window, WINDOW_OWN, own)
                 found.visitor = found.network = self._rate(window, own, rest_ms)
                 if network is not None:
-                    network.own = others
+                    put(network, WINDOW_OWN, others)
                     found.network = self._rate(network, others, rest_ms)
                 return found
         found.visitor, found.network = self._count_again(counted, now)
         return found
 
     cdef long long _rate(self, object window, long long own, long long rest_ms) except -1:
-        cdef long long rate = own + <long long>window.others + <long long>window.before * rest_ms // MINUTE
-        rate = rate * CROWD // <long long>window.crowd
+        cdef long long rate = own + <long long>get(window, WINDOW_OTHERS) + <long long>get(window, WINDOW_BEFORE) * rest_ms // MINUTE
+        rate = rate * CROWD // <long long>get(window, WINDOW_CROWD)
         return rate if rate else 1
 
     cdef int _earn_parts(self, object counted, object tag, object now, long long now_ms) except -1:
         """Add to a budget that is current; else as Python does."""
-        cdef object budget = counted.budget
+        cdef object budget = get(counted, COUNTED_BUDGET)
         cdef long long left
-        if self._has_pages or budget is None or counted.tag != tag or now_ms - <long long>budget.at_ms >= MINUTE:
+        if self._has_pages or budget is None or get(counted, COUNTED_TAG) != tag or now_ms - <long long>get(budget, PARTS_AT_MS) >= MINUTE:
             self._earn(counted, tag, now)
             return 0
-        budget.page_ms = now
-        left = budget.left
+        put(budget, PARTS_PAGE_MS, now)
+        left = get(budget, PARTS_LEFT)
         if left < PARTS:
-            budget.left = left + PARTS_OF_PAGE
+            put(budget, PARTS_LEFT, left + PARTS_OF_PAGE)
         return 0
 
     cdef long long _record(self, Scan* found, object pattern, object visitor, object duration_us, object now, long long now_ms) except -1:
         """Record a decision like an earlier one: `GatewayEventLog.record_again`."""
-        cdef object ids = self._ids, recorder = self._recorder, correlation = None, worker = ids._worker, event
+        cdef object ids = self._ids, recorder = self._recorder, correlation = None, worker = get(ids, IDS_WORKER), event
         cdef list queue
         cdef Py_ssize_t before
         cdef long long decision = -1
@@ -458,16 +550,16 @@ cdef class CompiledCheck:
             correlation = correlation_of(found.given[REQUEST_ID], found.given[TRACE])
         if worker is not None:
             decision = ((now_ms - EPOCH) << SHIFT) | <long long>worker
-        if decision > <long long>ids._last:
-            ids._last = decision
+        if decision > <long long>get(ids, IDS_LAST):
+            put(ids, IDS_LAST, decision)
         else:
             decision = ids.next_at(now)
         event = Repeated(decision, visitor, duration_us, pattern, correlation)
-        queue = recorder._queue
+        queue = self._queue
         before = PyList_GET_SIZE(queue)
-        if before >= <Py_ssize_t>recorder._room or before in recorder._wakes:
+        if before >= <Py_ssize_t>get(recorder, RECORDER_ROOM) or before in self._wakes:
             recorder.put(event)
         else:
-            recorder.sent += 1
+            put(recorder, RECORDER_SENT, <long long>get(recorder, RECORDER_SENT) + 1)
             PyList_Append(queue, event)
         return decision

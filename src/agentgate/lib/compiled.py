@@ -19,6 +19,7 @@ MODULES = ("http.connection._head", "gateway._check")
 SOURCES = (
     *(f"{name.replace('.', '/')}.pyx" for name in MODULES),
     "http/connection/_head.pxd",
+    "lib/_slots.pxd",
     "decision/rates/part_budget.py",
     "decision/rates/sharing.py",
     "decision/rates/windows.py",
@@ -38,8 +39,10 @@ SOURCES = (
     "gateway/snapshot.py",
     "gateway/visitors.py",
     "http/connection/head.py",
+    "http/connection/loop_budget.py",
     "lib/bounded_cache.py",
     "lib/telemetry/tracing.py",
+    "sites/directory.py",
 )
 
 

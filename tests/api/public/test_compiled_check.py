@@ -93,6 +93,19 @@ def test_both_checks_count_in_one_place(service: RunningService, gate: Gate) -> 
 
 
 @pytest.mark.timeout(300)
+def test_an_object_of_another_class_is_not_read(service: RunningService, gate: Gate) -> None:
+    side, data = compiled_side(service), plain_request(gate, "a=b", "/")
+    assert b" 204 " in ask(service, side, data)
+    pages = side.gate._snapshot.pages.young
+
+    pages.update(dict.fromkeys(pages, object()))
+    assert b" 503 " in ask(service, side, data)
+
+    pages.clear()
+    assert b" 204 " in ask(service, side, data)
+
+
+@pytest.mark.timeout(300)
 def test_a_second_clearance_is_read(service: RunningService, gate: Gate) -> None:
     side = compiled_side(service)
     proxy = Proxy(gate, side, 1)

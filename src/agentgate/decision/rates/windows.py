@@ -152,6 +152,11 @@ class Counted(Struct, eq=False, gc=False):
 class RateWindows:
     """Two one-minute windows per key. The last minute is the present window and the rest of the one before."""
 
+    __slots__ = (
+        "_before", "_budgets", "_calls", "_end_ms", "_files", "_late_syncs", "_loaded", "_minute", "_minute_before",
+        "_most_keys", "_pages", "_present", "_sharing", "_turns",
+    )  # fmt: skip
+
     def __init__(
         self, most_keys: int = MOST_KEYS, *, sharing: RateSharing | None = None, pages: CountBoard | None = None
     ) -> None:
