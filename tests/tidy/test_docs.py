@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -140,3 +141,14 @@ def test_the_architecture_names_every_folder_of_the_rooms():
 
     assert len(folders) > 15
     assert sorted(folder for folder in folders if folder not in page) == []
+
+
+def test_links_of_the_consoles_lead_to_a_heading():
+    text = (Path(__file__).parents[2] / "console/src/lib/docs.ts").read_text(encoding="utf-8")
+    targets = set(re.findall(r'(?:: |\| )"([a-z-]+(?:#[a-z-]+)?)"', text))
+
+    assert len(targets) > 20
+    for target in targets:
+        name, _, anchor = target.partition("#")
+        document = (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        assert not anchor or anchor in anchors(document), target

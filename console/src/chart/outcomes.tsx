@@ -198,14 +198,14 @@ export function OutcomeChart({
   );
 }
 
-/** The patterns of what would have happened; once on a page. */
+/** The patterns of what would have happened, once on a page. `h-any`: it is not known which refusal. */
 export function Hatches() {
   return (
     <defs>
-      {REFUSALS.map((outcome) => (
+      {[...REFUSALS, undefined].map((outcome) => (
         <pattern
           key={outcome}
-          id={`h-${outcome}`}
+          id={`h-${outcome ?? "any"}`}
           class="hatch"
           data-o={outcome}
           width="6"

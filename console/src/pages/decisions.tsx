@@ -58,10 +58,7 @@ function Row({ decision, selected, onOpen }: { decision: Decision; selected: boo
           <RouteName route={decision.route} />
         </a>
       </td>
-      <td class="opt cut">{reasonOf(decision)}</td>
-      <td class="opt2">
-        {decision.matchedRule ? <code>{decision.matchedRule}</code> : <span class="faint">{t("decision.noRule")}</span>}
-      </td>
+      <td class={outcome === "allow" ? "opt cut faint" : "opt cut"}>{reasonOf(decision)}</td>
       <td class="opt2">
         <code class="faint">{decision.visitorId?.slice(0, 8)}</code>
       </td>
@@ -319,9 +316,6 @@ export default function Decisions() {
                       {t("decision.reason")}
                     </th>
                     <th scope="col" class="opt2">
-                      {t("decision.rule")}
-                    </th>
-                    <th scope="col" class="opt2">
                       {t("decision.visitor")}
                     </th>
                     <th scope="col" class="n opt">
@@ -335,7 +329,7 @@ export default function Decisions() {
                       <Row key={row.id} decision={row} selected={row.id === open} onOpen={() => show(row.id)} />
                     ))
                   ) : (
-                    <SkeletonRows rows={12} columns={7} />
+                    <SkeletonRows rows={12} columns={6} />
                   )}
                 </tbody>
               </table>

@@ -15,6 +15,7 @@ import { useParams } from "../lib/params";
 import { useEvery, useQuery } from "../lib/query";
 import { before, RANGES, useRange, type Range } from "../lib/range";
 import { has, t } from "../lib/words";
+import { ModeTag } from "../ui/columns";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
 import { Harm } from "./overview-people";
@@ -331,16 +332,7 @@ export default function Overview() {
   const then = data?.then ? data.now.series.map((_, index) => data.then!.series[index]?.requests ?? 0) : undefined;
   return (
     <>
-      <Head
-        title={t("page.overview")}
-        actions={
-          site && (
-            <span class="tag" data-o={site.mode === "enforce" ? "allow" : undefined}>
-              {t(`mode.${site.mode}`)}
-            </span>
-          )
-        }
-      >
+      <Head title={t("page.overview")} actions={site && <ModeTag mode={site.mode} />}>
         {data ? lead(data.now) : t("overview.reading")}
       </Head>
       <div class="filters">

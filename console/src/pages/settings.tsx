@@ -143,6 +143,11 @@ function changed(before: SiteChange, after: SiteChange): SiteChange {
   ) as SiteChange;
 }
 
+/** The traffic since a change; the overview compares it with the same time before. */
+function sinceHref(siteKey: string, time: string): string {
+  return `${siteHref(siteKey, "overview")}?from=${time}&to=${new Date().toISOString()}`;
+}
+
 function Change({ change, siteKey, onRestored }: { change: ConfigChange; siteKey: string; onRestored: () => void }) {
   const detail = change.detail ?? {};
   const pairs = pairsOf(change);
@@ -159,6 +164,9 @@ function Change({ change, siteKey, onRestored }: { change: ConfigChange; siteKey
           <span class="xs faint">
             <Time at={change.time} />
           </span>
+          <a class="s" href={sinceHref(siteKey, change.time)}>
+            {t("history.effect")}
+          </a>
           <Restore siteKey={siteKey} change={change} onDone={onRestored} />
         </span>
       </span>

@@ -8,22 +8,16 @@ import { count } from "../lib/format";
 import { useParams } from "../lib/params";
 import { useEvery, useQuery } from "../lib/query";
 import { t } from "../lib/words";
+import { healthColumn, modeColumn, whenColumn } from "../ui/columns";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
-import { Empty, Head, Note, Time, type Tone } from "../ui/parts";
+import { Empty, Head, Note } from "../ui/parts";
 import { DataTable } from "../ui/table";
 import { toastError } from "../ui/toasts";
 
 const REFRESH_MS = 30_000;
 /** From so many sites on there is a search. */
 const MANY = 10;
-const HEALTH: Record<string, Tone> = {
-  ok: "allow",
-  no_traffic: "challenge",
-  no_credentials: "block",
-  no_routes: "challenge",
-};
-
 function total(site: SiteSummary): number {
   const { monitored: _, ...outcomes } = site.today;
   return Object.values(outcomes).reduce((sum, each) => sum + each, 0);
@@ -131,16 +125,7 @@ export default function Sites() {
                 },
               ]
             : []),
-          {
-            id: "mode",
-            label: t("sites.mode"),
-            cell: (site) => (
-              <span class="tag" data-o={site.mode === "enforce" ? "allow" : undefined}>
-                {t(`mode.${site.mode}`)}
-              </span>
-            ),
-            csv: (site) => site.mode,
-          },
+          modeColumn(),
           {
             id: "today",
             label: t("sites.today"),
@@ -155,24 +140,8 @@ export default function Sites() {
             cell: (site) => (site.degraded ? "–" : count(refused(site))),
             csv: refused,
           },
-          {
-            id: "health",
-            label: t("sites.health"),
-            cell: (site) => (
-              <span class="state">
-                <span class="dot" data-o={HEALTH[site.health.status]} />
-                {t(`health.${site.health.status}`)}
-              </span>
-            ),
-            csv: (site) => site.health.status,
-          },
-          {
-            id: "seen",
-            label: t("sites.seen"),
-            class: "opt2 faint nw",
-            cell: (site) => (site.health.lastEventAt ? <Time at={site.health.lastEventAt} /> : "–"),
-            csv: (site) => site.health.lastEventAt,
-          },
+          healthColumn(),
+          whenColumn("seen", t("sites.seen"), (site: SiteSummary) => site.health.lastEventAt, "–"),
         ]}
       />
     </>

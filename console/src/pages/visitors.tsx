@@ -23,7 +23,8 @@ const LISTED = RANGES.filter((name) => name !== "91d");
 
 interface Part {
   name: string;
-  tone: Outcome;
+  /** None: not known which of the refusals. */
+  tone?: Outcome;
   n: number;
   hatched?: boolean;
 }
@@ -37,7 +38,7 @@ function partsOf(visitor: VisitorSummary): Part[] {
   const parts: Part[] = [
     { name: t("outcome.allow"), tone: "allow", n: Math.max(0, n("allow") - visitor.monitored) },
     ...REFUSALS.map((outcome) => ({ name: t(`outcome.${outcome}`), tone: outcome, n: n(outcome) })),
-    { name: t("chart.would"), tone: "block", n: visitor.monitored, hatched: true },
+    { name: t("chart.would"), n: visitor.monitored, hatched: true },
   ];
   return parts.filter((part) => part.n > 0);
 }
@@ -59,7 +60,7 @@ function Split({ visitor }: { visitor: VisitorSummary }) {
           <rect
             key={index}
             class={hatched ? undefined : tone === "allow" ? "area quiet" : "area"}
-            fill={hatched ? `url(#h-${tone})` : undefined}
+            fill={hatched ? "url(#h-any)" : undefined}
             data-o={tone}
             x={`${at}%`}
             y="6"

@@ -67,7 +67,7 @@ export function RowEditor({
                   {columns.map((column) => {
                     const name = `${label}: ${column.label} ${at + 1}`;
                     return (
-                      <td key={column.name}>
+                      <td key={column.name} data-label={column.label}>
                         {column.kind === "switch" ? (
                           <label class="toggle">
                             <input

@@ -6,9 +6,10 @@ import type { CustomerDetail, FleetCredential, FleetCredentialList, FleetCredent
 import { useQuery } from "../../lib/query";
 import { t } from "../../lib/words";
 import { Confirm } from "../../ui/dialogs";
+import { whenColumn } from "../../ui/columns";
 import { FormDialog, Secret, Select, useAction } from "../../ui/forms";
 import { Icon } from "../../ui/icons";
-import { Empty, Field, Time } from "../../ui/parts";
+import { Empty, Field } from "../../ui/parts";
 import { DataTable } from "../../ui/table";
 
 const UNKNOWN_HOSTS = ["allow", "block"];
@@ -61,12 +62,7 @@ export function Fleet({ customer }: { customer: CustomerDetail }) {
             ),
           },
           { id: "unknown", label: t("fleet.unknown"), class: "opt", cell: (row) => t(`fleet.is.${row.unknownHosts}`) },
-          {
-            id: "used",
-            label: t("tok.used"),
-            class: "opt faint nw",
-            cell: (row) => (row.lastUsedAt ? <Time at={row.lastUsedAt} /> : t("usr.never")),
-          },
+          whenColumn("used", t("tok.used"), (row: FleetCredential) => row.lastUsedAt),
           {
             id: "do",
             label: <span class="vh">{t("usr.do")}</span>,

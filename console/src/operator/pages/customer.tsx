@@ -4,30 +4,21 @@ import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { api, HOME } from "../../api/client";
 import { loadSites } from "../../api/session";
-import type {
-  AccountRole,
-  CustomerDetail,
-  CustomerSite,
-  InviteLink,
-  Member,
-  MemberInviteResult,
-} from "../../api/types.gen";
+import type { CustomerDetail, CustomerSite } from "../../api/types.gen";
 import { count } from "../../lib/format";
 import { useQuery } from "../../lib/query";
 import { t } from "../../lib/words";
 import { AuditList } from "../../pages/account/audit";
-import { ConfirmRole, type RoleChange } from "../../pages/account/confirm-role";
-import { Confirm } from "../../ui/dialogs";
-import { FormDialog, Secret, Select, useAction } from "../../ui/forms";
+import { MemberTable, ROLES } from "../../pages/account/member-table";
+import { healthColumn, modeColumn, whenColumn } from "../../ui/columns";
+import { FormDialog, useAction } from "../../ui/forms";
 import { Icon } from "../../ui/icons";
 import { siteHref } from "../../ui/layout";
 import { Empty, Failure, Field, Head, Note, Time } from "../../ui/parts";
-import { toast, toastError } from "../../ui/toasts";
+import { toast } from "../../ui/toasts";
 import { DataTable } from "../../ui/table";
 import { Fleet } from "./customer-fleet";
 import { Terms, Danger } from "./customer-terms";
-
-const ROLES: AccountRole[] = ["owner", "admin", "member", "readonly"];
 
 interface Shown {
   customer: CustomerDetail;
@@ -35,170 +26,28 @@ interface Shown {
   reload: () => void;
 }
 
-function Members({ customer, loaded, reload }: Shown) {
-  const act = useAction(reload);
-  const [adding, setAdding] = useState(false);
-  const [removing, setRemoving] = useState<Member | null>(null);
-  const [changing, setChanging] = useState<RoleChange | null>(null);
-  const [link, setLink] = useState<{ email: string; url: string } | null>(null);
-  const base = customer.id;
-  const owners = customer.memberList.filter(({ role }) => role === "owner").length;
-  const resend = (member: Member) =>
-    void api
-      .post<InviteLink>(`/customers/${base}/members/${member.userId}/resend-invite`)
-      .then((made) => setLink({ email: member.email, url: made.inviteUrl }))
-      .catch(toastError);
+function Members({ customer, loaded }: Shown) {
+  const [inviting, setInviting] = useState(false);
   return (
-    <>
-      {link && (
-        <Secret
-          text={link.url}
-          label={t("req.link", { email: link.email })}
-          note={t("req.linkNote")}
-          onDone={() => setLink(null)}
-        />
-      )}
-      <ConfirmRole
-        change={changing}
-        owners={owners}
-        onClose={(role) => {
-          const change = changing!;
-          setChanging(null);
-          if (role === undefined) return reload();
-          act(
-            () => api.patch(`/customers/${base}/members/${change.row.userId}`, { role }),
-            t("mem.changed", { email: change.row.email, role: t(`role.${role}`) }),
-          );
-        }}
-      />
-      <DataTable
-        title={t("page.members")}
-        lead={t("mem.of", { n: customer.memberList.length, limit: count(customer.limits.members) })}
-        side={
-          <button class="btn" onClick={() => setAdding(true)}>
-            <Icon name="plus" />
-            {t("mem.add")}
-          </button>
-        }
-        loaded={loaded}
-        rows={customer.memberList}
-        rowKey={(row) => row.userId}
-        empty={<Empty icon="people" title={t("cust.noMembers")} />}
-        columns={[
-          {
-            id: "email",
-            label: t("usr.person"),
-            cell: (row) => (
-              <>
-                {row.email}
-                <small>{t(`member.${row.status}`)}</small>
-              </>
-            ),
-          },
-          {
-            id: "role",
-            label: t("mem.role"),
-            cell: (row) =>
-              row.role === "owner" && owners === 1 ? (
-                <>
-                  {t("role.owner")} <small>{t("mem.last")}</small>
-                </>
-              ) : (
-                <select
-                  class="auto"
-                  aria-label={t("mem.roleOf", { email: row.email })}
-                  value={row.role}
-                  onChange={(event) => setChanging({ row, role: event.currentTarget.value as AccountRole })}
-                >
-                  {ROLES.map((role) => (
-                    <option key={role} value={role} selected={role === row.role}>
-                      {t(`role.${role}`)}
-                    </option>
-                  ))}
-                </select>
-              ),
-          },
-          {
-            id: "mfa",
-            label: t("usr.factor"),
-            class: "opt",
-            cell: (row) => (
-              <span class="state">
-                <span class="dot" data-o={row.mfaEnabled ? "allow" : "challenge"} />
-                {t(row.mfaEnabled ? "usr.on" : "usr.off")}
-              </span>
-            ),
-          },
-          {
-            id: "seen",
-            label: t("usr.seen"),
-            class: "opt2 faint nw",
-            cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")),
-          },
-          {
-            id: "do",
-            label: <span class="vh">{t("usr.do")}</span>,
-            class: "n",
-            cell: (row) => (
-              <span class="row end">
-                {row.status === "invited" && (
-                  <button class="btn" onClick={() => resend(row)}>
-                    {t("mem.resend")}
-                  </button>
-                )}
-                {!(row.role === "owner" && owners === 1) && (
-                  <button class="btn bad" onClick={() => setRemoving(row)}>
-                    {t("mem.remove")}
-                    <span class="vh"> {row.email}</span>
-                  </button>
-                )}
-              </span>
-            ),
-          },
-        ]}
-      />
-      <FormDialog
-        open={adding}
-        title={t("mem.addTitle", { account: customer.name })}
-        lead={t("mem.addLead")}
-        action={t("mem.invite")}
-        onClose={() => setAdding(false)}
-        onSubmit={async (form) => {
-          const made = await api.post<MemberInviteResult>(`/customers/${base}/members`, {
-            email: String(form.get("email")).trim(),
-            role: form.get("role"),
-          });
-          if (made.inviteUrl) setLink({ email: made.member.email, url: made.inviteUrl });
-          toast(t("req.approved", { email: made.member.email }));
-          setAdding(false);
-          reload();
-        }}
-      >
-        <Field id="email" name="email" type="email" label={t("cust.email")} required autofocus autocomplete="off" />
-        <Select
-          id="role"
-          label={t("mem.role")}
-          value="member"
-          options={ROLES.map((role) => ({ value: role, label: t(`role.${role}`) }))}
-        />
-      </FormDialog>
-      <Confirm
-        open={removing !== null}
-        title={t("mem.removeTitle", { email: removing?.email ?? "" })}
-        action={t("mem.remove")}
-        onClose={() => setRemoving(null)}
-        onConfirm={() => {
-          const member = removing!;
-          setRemoving(null);
-          act(
-            () => api.delete(`/customers/${base}/members/${member.userId}`),
-            t("mem.removed", { email: member.email }),
-          );
-        }}
-      >
-        {t("mem.removeLead")}
-      </Confirm>
-    </>
+    <MemberTable
+      base={`/customers/${customer.id}/members`}
+      account={customer.name}
+      rows={customer.memberList}
+      loaded={loaded}
+      roles={ROLES}
+      writes
+      mayChange={() => true}
+      inviting={inviting}
+      inviteLead={t("mem.addLead")}
+      onInvited={() => setInviting(false)}
+      lead={t("mem.of", { n: customer.memberList.length, limit: count(customer.limits.members) })}
+      side={
+        <button class="btn" onClick={() => setInviting(true)}>
+          <Icon name="plus" />
+          {t("mem.add")}
+        </button>
+      }
+    />
   );
 }
 
@@ -236,26 +85,8 @@ function Sites({ customer, loaded, reload }: Shown) {
               </>
             ),
           },
-          {
-            id: "mode",
-            label: t("sites.mode"),
-            cell: (row) => (
-              <span class="tag" data-o={row.mode === "enforce" ? "allow" : undefined}>
-                {t(`mode.${row.mode}`)}
-              </span>
-            ),
-          },
-          {
-            id: "health",
-            label: t("sites.health"),
-            class: "opt",
-            cell: (row) => (
-              <span class="state">
-                <span class="dot" data-o={row.health.status === "ok" ? "allow" : "challenge"} />
-                {t(`health.${row.health.status}`)}
-              </span>
-            ),
-          },
+          modeColumn(),
+          healthColumn(),
           {
             id: "move",
             label: <span class="vh">{t("usr.do")}</span>,
@@ -344,12 +175,7 @@ function Tokens({ customer, loaded, reload }: Shown) {
           ),
         },
         { id: "by", label: t("tok.by"), class: "opt", cell: (row) => row.createdBy },
-        {
-          id: "used",
-          label: t("tok.used"),
-          class: "opt faint nw",
-          cell: (row) => (row.lastUsedAt ? <Time at={row.lastUsedAt} /> : t("usr.never")),
-        },
+        whenColumn("used", t("tok.used"), (row: CustomerDetail["tokens"][number]) => row.lastUsedAt),
         {
           id: "do",
           label: <span class="vh">{t("usr.do")}</span>,

@@ -3,15 +3,16 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api, HOME } from "../../api/client";
-import type { CustomerList, InviteResult } from "../../api/types.gen";
+import type { CustomerList, CustomerSummary, InviteResult } from "../../api/types.gen";
 import { count } from "../../lib/format";
 import { useKeys } from "../../lib/keys";
 import { useParams } from "../../lib/params";
 import { useQuery } from "../../lib/query";
 import { t } from "../../lib/words";
 import { FormDialog, Secret } from "../../ui/forms";
+import { whenColumn } from "../../ui/columns";
 import { Icon } from "../../ui/icons";
-import { Empty, Field, Head, Segments, Time } from "../../ui/parts";
+import { Empty, Field, Head, Segments } from "../../ui/parts";
 import { toast } from "../../ui/toasts";
 import { DataTable } from "../../ui/table";
 
@@ -161,20 +162,8 @@ export default function Customers() {
             ),
             csv: (row) => row.members,
           },
-          {
-            id: "lastSignInAt",
-            label: t("usr.seen"),
-            class: "opt faint nw",
-            cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")),
-            csv: (row) => row.lastSignInAt,
-          },
-          {
-            id: "createdAt",
-            label: t("cust.since"),
-            class: "opt2 faint nw",
-            cell: (row) => <Time at={row.createdAt} />,
-            csv: (row) => row.createdAt,
-          },
+          whenColumn("lastSignInAt", t("usr.seen"), (row: CustomerSummary) => row.lastSignInAt),
+          whenColumn("createdAt", t("cust.since"), (row: CustomerSummary) => row.createdAt),
         ]}
       />
       <FormDialog

@@ -14,6 +14,7 @@ import { count, decimal, relative } from "../../lib/format";
 import { useParams } from "../../lib/params";
 import { useEvery, useQuery } from "../../lib/query";
 import { named, t } from "../../lib/words";
+import { healthColumn, modeColumn, whenColumn } from "../../ui/columns";
 import { useAction } from "../../ui/forms";
 import { Confirm } from "../../ui/dialogs";
 import { Icon } from "../../ui/icons";
@@ -385,36 +386,9 @@ function WorstSites({ sites }: { sites: SiteSummary[] }) {
             </>
           ),
         },
-        {
-          id: "mode",
-          label: t("sites.mode"),
-          cell: (row) => (
-            <span class="tag" data-o={row.mode === "enforce" ? "allow" : undefined}>
-              {t(`mode.${row.mode}`)}
-            </span>
-          ),
-        },
-        {
-          id: "health",
-          label: t("sites.health"),
-          cell: (row) => (
-            <span class="state">
-              <span
-                class="dot"
-                data-o={
-                  row.health.status === "ok" ? "allow" : row.health.status === "no_credentials" ? "block" : "challenge"
-                }
-              />
-              {t(`health.${row.health.status}`)}
-            </span>
-          ),
-        },
-        {
-          id: "seen",
-          label: t("sites.seen"),
-          class: "opt faint nw",
-          cell: (row) => (row.health.lastEventAt ? <Time at={row.health.lastEventAt} /> : "–"),
-        },
+        modeColumn(),
+        healthColumn(),
+        whenColumn("seen", t("sites.seen"), (row: SiteSummary) => row.health.lastEventAt, "–"),
       ]}
     />
   );

@@ -8,8 +8,9 @@ import { useQuery } from "../../lib/query";
 import { t } from "../../lib/words";
 import { Confirm } from "../../ui/dialogs";
 import { FormDialog, Secret, useAction } from "../../ui/forms";
+import { factorColumn, whenColumn } from "../../ui/columns";
 import { Icon } from "../../ui/icons";
-import { Empty, Field, Head, Time } from "../../ui/parts";
+import { Empty, Field, Head } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toasts";
 import { DataTable } from "../../ui/table";
 
@@ -144,25 +145,8 @@ export default function Users() {
             ),
             csv: (row) => row.status,
           },
-          {
-            id: "mfa",
-            label: t("usr.factor"),
-            class: "opt2",
-            cell: (row) => (
-              <span class="state">
-                <span class="dot" data-o={row.mfaEnabled ? "allow" : "challenge"} />
-                {t(row.mfaEnabled ? "usr.on" : "usr.off")}
-              </span>
-            ),
-            csv: (row) => String(row.mfaEnabled),
-          },
-          {
-            id: "lastSignInAt",
-            label: t("usr.seen"),
-            class: "opt2 faint nw",
-            cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")),
-            csv: (row) => row.lastSignInAt,
-          },
+          factorColumn(),
+          whenColumn("lastSignInAt", t("usr.seen"), (row: Person) => row.lastSignInAt),
           {
             id: "do",
             label: <span class="vh">{t("usr.do")}</span>,

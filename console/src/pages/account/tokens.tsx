@@ -9,6 +9,7 @@ import { useKeys } from "../../lib/keys";
 import { useQuery } from "../../lib/query";
 import { t } from "../../lib/words";
 import { Confirm } from "../../ui/dialogs";
+import { whenColumn } from "../../ui/columns";
 import { FormDialog, Secret, Select, useAction } from "../../ui/forms";
 import { Icon } from "../../ui/icons";
 import { Empty, Field, Head, Time, type Tone } from "../../ui/parts";
@@ -127,13 +128,7 @@ export default function Tokens() {
             ),
             csv: (row) => row.createdBy,
           },
-          {
-            id: "lastUsedAt",
-            label: t("tok.used"),
-            class: "opt faint nw",
-            cell: (row) => (row.lastUsedAt ? <Time at={row.lastUsedAt} /> : t("usr.never")),
-            csv: (row) => row.lastUsedAt,
-          },
+          whenColumn("lastUsedAt", t("tok.used"), (row: ApiToken) => row.lastUsedAt),
           {
             id: "do",
             label: <span class="vh">{t("usr.do")}</span>,

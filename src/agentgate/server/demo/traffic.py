@@ -114,7 +114,9 @@ class Traffic:
         return self._end_ms - self._random.randrange(1, SPAN_MS)
 
     def _visit(self, client: Client, start_ms: int) -> Iterator[Event]:
-        address = f"{client.network}.{self._random.randrange(1, 255)}"
+        # People and programs share networks, but no address: a visitor is one or the other.
+        first = 1 if client.solves else 128
+        address = f"{client.network}.{self._random.randrange(first, first + 127)}"
         visitor = self._decider.visitors.find(self._site.site_key, address)
         now_ms = start_ms
         for _ in range(self._random.randrange(1, 4)):

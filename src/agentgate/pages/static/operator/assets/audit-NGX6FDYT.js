@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-OOXAEGDI.js";import"./chunk-RH46DV5R.js";import"./chunk-BRJTMVPD.js";import"./chunk-NGE65UI3.js";import"./chunk-AYAIBNPF.js";import"./chunk-WDUMCMIP.js";import"./chunk-QAIVGF3J.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
