@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -50,6 +51,8 @@ def test_the_manifests_mount_the_printed_file(tmp_path: Path) -> None:
     command = [tool("kubectl"), "kustomize", str(tmp_path)]
     told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     objects: dict[str, Any] = {each["kind"]: each for each in yaml.safe_load_all(told.stdout)}
+    for manifest in objects.values():
+        kubernetes_validate.validate(manifest, "1.37", strict=True)
     pod = objects["Deployment"]["spec"]["template"]["spec"]
     [container] = pod["containers"]
 

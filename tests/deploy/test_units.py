@@ -7,6 +7,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -192,12 +193,27 @@ def test_the_service_takes_the_settings_of_its_container(name: str, tmp_path: Pa
         assert bool(settings.events_url) == (name == "compose.clickhouse.yml")
 
 
-def test_the_manifests_build_and_run_without_rights() -> None:
+def built_manifests() -> dict[tuple[str, str], Any]:
+    """Return the objects of the kustomize base, by kind and name."""
     command = [tool("kubectl"), "kustomize", str(DEPLOY / "kubernetes")]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    objects: dict[tuple[str, str], Any] = {
-        (each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(told.stdout)
-    }
+    built = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(built.stdout)}
+
+
+@pytest.mark.parametrize("version", ["1.30", "1.37"])
+def test_the_manifests_fit_the_schemas_of_kubernetes(version: str) -> None:
+    """Of a version that clusters of two years ago have, and of the newest; unknown fields are rejected."""
+    manifests = built_manifests()
+
+    for manifest in manifests.values():
+        kubernetes_validate.validate(manifest, version, strict=True)
+    manifests["Deployment", "agentgate"]["spec"]["replica"] = 2
+    with pytest.raises(kubernetes_validate.ValidationError, match="replica"):
+        kubernetes_validate.validate(manifests["Deployment", "agentgate"], version, strict=True)
+
+
+def test_the_manifests_build_and_run_without_rights() -> None:
+    objects = built_manifests()
 
     pod = objects["Deployment", "agentgate"]["spec"]["template"]["spec"]
     [container] = pod["containers"]
