@@ -37,10 +37,25 @@ def test_the_link_leads_to_an_account_and_its_first_site(empty: RunningService, 
     page.fill("#email", "owner@shop.example")
     page.fill("#password", "correct horse battery staple")
     page.click("button.main")
-    page.wait_for_url("**/console/new-site")
-    page.goto(f"{empty.public_url}/console/sites/site_before0001")
+    page.wait_for_url("**/console/sites/site_before0001/install")
 
     expect(page.get_by_text("Before").first).to_be_visible()
+
+
+def test_an_owner_without_a_site_enters_its_address_and_nothing_else(empty: RunningService, page: Page) -> None:
+    page.goto(empty.operator.post("/v1/admin/setup-link").json()["setupUrl"])
+    page.fill("#email", "owner@shop.example")
+    page.fill("#password", "correct horse battery staple")
+    page.click("button.main")
+    page.wait_for_url("**/console/new-site?first=1")
+    page.click("button.main")
+    expect(page.get_by_text("Enter the address, such as")).to_be_visible()
+    page.fill("#origin", "shop.example/cart")
+    page.click("button.main")
+    page.wait_for_url("**/install")
+
+    made = empty.operator.get("/v1/admin/sites").json()["items"]
+    assert [(site["name"], site["allowedOrigins"]) for site in made] == [("shop.example", ["https://shop.example"])]
 
 
 def test_a_used_link_leads_to_signing_in(empty: RunningService, page: Page) -> None:

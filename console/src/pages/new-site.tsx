@@ -1,8 +1,8 @@
-/** A new site: its name and its address. Everything else has a good start and can be changed. */
+/** A new site: its address, and a name if it is not the host. Everything else has a good start and can be changed. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, messageOf } from "../api/client";
+import { api, HOME, messageOf } from "../api/client";
 import { loadSites, may } from "../api/session";
 import type { OwnSiteInput, SiteDetail } from "../api/types.gen";
 import { useDraft } from "../lib/drafts";
@@ -26,27 +26,31 @@ export function originOf(typed: string): string | null {
 }
 
 export default function NewSite() {
-  const { route } = useLocation();
+  const { route, query } = useLocation();
+  // A new owner comes here. Sites that were created by a command are theirs already.
+  useEffect(() => {
+    if (query["first"] === undefined) return;
+    void loadSites().then(({ items }) => {
+      if (items.length > 1) route(`${HOME}/sites`, true);
+      else if (items[0]) route(siteHref(items[0].siteKey, "install"), true);
+    });
+  }, []);
   const [name, setName, dropName] = useDraft("site.name", "");
   const [typed, setTyped, dropTyped] = useDraft("site.origin", "");
-  const [problem, setProblem] = useState<{ name?: string; origin?: string; whole?: string }>({});
+  const [problem, setProblem] = useState<{ origin?: string; whole?: string }>({});
   const [busy, setBusy] = useState(false);
   const origin = originOf(typed);
+  const host = origin ? new URL(origin).host : "";
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
-    if (!name.trim()) {
-      setProblem({ name: t("newSite.nameMissing") });
-      document.getElementById("name")?.focus();
-      return;
-    }
-    if (typed.trim() && !origin) {
+    if (!origin && (typed.trim() || !name.trim())) {
       setProblem({ origin: t("newSite.originWrong") });
       document.getElementById("origin")?.focus();
       return;
     }
     setBusy(true);
     try {
-      const input: OwnSiteInput = { name: name.trim(), ...(origin ? { allowedOrigins: [origin] } : {}) };
+      const input: OwnSiteInput = { name: name.trim() || host, ...(origin ? { allowedOrigins: [origin] } : {}) };
       const site = await api.post<SiteDetail>("/sites", input);
       await loadSites();
       dropName();
@@ -71,25 +75,25 @@ export default function NewSite() {
             </div>
           )}
           <Field
-            id="name"
-            label={t("newSite.name")}
-            help={t("newSite.nameHelp")}
-            error={problem.name}
-            value={name}
-            autocomplete="off"
-            autofocus
-            maxlength={100}
-            onText={setName}
-          />
-          <Field
             id="origin"
             label={t("newSite.origin")}
             help={origin && origin !== typed.trim() ? t("newSite.originMeans", { origin }) : t("newSite.originHelp")}
             error={problem.origin}
             value={typed}
             autocomplete="off"
+            autofocus
             inputmode="url"
             onText={setTyped}
+          />
+          <Field
+            id="name"
+            label={t("newSite.name")}
+            help={t("newSite.nameHelp")}
+            value={name}
+            placeholder={host}
+            autocomplete="off"
+            maxlength={100}
+            onText={setName}
           />
           <div class="row">
             <button class="btn main" aria-busy={busy} aria-disabled={may("sites:write") ? undefined : "true"}>

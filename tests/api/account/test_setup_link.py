@@ -149,6 +149,6 @@ def test_the_page_creates_the_account_and_leads_to_the_first_site(service: Runni
     assert page.status_code == 200
     assert 'action="/v1/pages/setup"' in page.text
     assert 'value="owner@shop.example"' in weak.text
-    assert (done.status_code, done.headers["location"]) == (303, "/console/new-site")
+    assert (done.status_code, done.headers["location"]) == (303, "/console/new-site?first=1")
     assert dead.status_code == 404
     assert not re.search(re.escape(link), dead.text)

@@ -120,8 +120,8 @@ async def begun_form(call: Call, sessions: UserSessions, store: Store[AccountSto
 
 HOME = "/console"
 SIGN_IN = "/console/sign-in"
-# A new owner's first page: it asks for the site's address and proxy, then shows the installation.
-FIRST_PAGE = "/console/new-site"
+# A new owner's first page: it asks for the site's address, unless there is a site, then shows the installation.
+FIRST_PAGE = "/console/new-site?first=1"
 
 # Makes the page again, with what went wrong on it.
 Again = Callable[[cards.FormProblem], str]
