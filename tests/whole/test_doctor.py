@@ -4,6 +4,7 @@ The sites are real: the gateway middleware, and a proxy with the adapter, before
 """
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -192,7 +193,7 @@ def test_monitor_mode_is_found(service: RunningService) -> None:
     with gated_site("asgi", **Shop(service, mode="monitor").options) as url:
         findings = seen(url, **ROUTE)
 
-    assert "agentgate site mode SITE_KEY enforce" in findings["gate"].fix
+    assert re.search(r"agentgate site mode site_\w+ enforce", findings["gate"].fix)
     assert "enforce mode" in findings["missing-token"].fix
 
 

@@ -133,7 +133,7 @@ def _key(settings: Settings) -> str:
         return path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         raise CommandRefused(
-            f"there is no operator credential in {path}; set AGENTGATE_ADMIN_KEY or AGENTGATE_DATA_DIR"
+            f"there is no operator credential in {path}; run this in AgentGate's folder, or set AGENTGATE_DATA_DIR"
         ) from None
 
 

@@ -20,7 +20,7 @@ from agentgate_tools.doctor.findings import Finding, State, passed, skipped, war
 from agentgate_tools.doctor.page_checks import check_page
 from agentgate_tools.doctor.robots_check import check_robots
 from agentgate_tools.doctor.route_checks import check_forged_headers, check_protected_route
-from agentgate_tools.doctor.seen_checks import ask_seen, check_seen
+from agentgate_tools.doctor.seen_checks import ask_seen, check_seen, with_site_key
 from agentgate_tools.doctor.silence import explain_silence
 from agentgate_tools.doctor.unavailable_check import check_unavailable
 from agentgate_tools.doctor.upstream_checks import check_upstream
@@ -59,6 +59,7 @@ def by_cause(findings: list[Finding]) -> list[Finding]:
 
 def examine(installation: Installation) -> list[Finding]:
     """Return the findings in the order of the checks."""
+    installation = with_site_key(installation)
     site = installation.site
     try:
         home = site.ask("GET", site.path)

@@ -26,7 +26,7 @@ from agentgate_tools.doctor.examine import by_cause, check_reachable
 from agentgate_tools.doctor.feed_checks import feeds_on
 from agentgate_tools.doctor.findings import Finding, failed
 from agentgate_tools.doctor.page_checks import check_page
-from agentgate_tools.doctor.seen_checks import check_told
+from agentgate_tools.doctor.seen_checks import check_told, with_site_key
 
 # Concurrent tests in a worker, and the longest duration of one.
 AT_ONCE = 4
@@ -106,7 +106,7 @@ class DoctorExaminer:
         return Examined(_shown(self._findings(site, home, refused)), feeds_on(site, home))
 
     def _findings(self, site: Site, home: Asked, refused: Asked) -> Iterator[Finding]:
-        installation = Installation(site=site, clock=self._clock)
+        installation = with_site_key(Installation(site=site, clock=self._clock))
         yield check_reachable(home)
         yield check_application(site, home)
         yield from check_transport(installation, home)

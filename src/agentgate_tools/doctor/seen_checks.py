@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from agentgate.lib.records import UNREADABLE
 from agentgate_tools.doctor.asking import PORTS, Asked, Site, is_loopback, is_private
@@ -67,6 +67,12 @@ def ask_seen(site: Site, *headers: tuple[str, str], source: str | None = None) -
     except UNREADABLE:
         return Told(reason=answer.reason)
     return Told(reason=reason, message=answer.header("x-service-message"))
+
+
+def with_site_key(installation: Installation) -> Installation:
+    """Return the installation with the key of the adapter's site, for the commands of the findings."""
+    seen = ask_seen(installation.site).seen if installation.site_key == NO_SITE_KEY else None
+    return installation if seen is None else structs.replace(installation, site_key=seen.site_key)
 
 
 def check_seen(installation: Installation, home: Asked) -> Iterator[Finding]:
