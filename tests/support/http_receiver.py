@@ -81,9 +81,9 @@ def receiver(certificate: Path | None = None) -> Iterator[Receiver]:
             self.end_headers()
             # A client that has read enough may have closed the connection.
             with contextlib.suppress(OSError):
-                self.wfile.write(answer.body)
+                self.wfile.write(b"" if self.command == "HEAD" else answer.body)
 
-        do_GET = do_POST = _take  # noqa: N815 - the library's names
+        do_GET = do_HEAD = do_POST = _take  # noqa: N815 - the library's names
 
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
