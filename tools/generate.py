@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import agentgate
 from agentgate.http.openapi import API_VERSION, documents
 from agentgate.http.surface import Surface
-from agentgate.lib.settings.page import settings_page
 from agentgate.routes import SURFACES
+from agentgate.server.cli.about import settings_page
 from tools.api_page import api_page
 from tools.cli_page import cli_page
 from tools.monitoring_page import monitoring_page

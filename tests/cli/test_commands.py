@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from agentgate import __version__
-from agentgate.lib.settings.page import settings_page
+from agentgate.server.cli.about import settings_page
 from tests.cli.commands import agentgate, command, environment
 
 COMMANDS = [

@@ -33,7 +33,7 @@ PLACES = {
         "InviteResult",
     ),
     "agentgate.people.outbox.records": ("OutboxMessage",),
-    "agentgate.people.feedback.records": ("DocsFeedbackReport",),
+    "agentgate.people.feedback.repository": ("DocsFeedbackReport",),
 }
 MODULES = {name: module for module, names in PLACES.items() for name in names}
 

@@ -16,7 +16,7 @@ from agentgate.people.accounts.records import StoredInvitation
 from agentgate.people.audit.records import AuditEntry
 from agentgate.people.identity.records import SessionStage, UserSession
 from agentgate.server.stores.unit_of_work import SqlStore, SqlStores
-from agentgate.sites.credentials.fleet_records import FleetCredential
+from agentgate.sites.credentials.records import FleetCredential
 from tests.store.account_rows import (
     NOW_MS,
     account,

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from agentgate.people.feedback.records import DocsFeedback
-from agentgate.people.feedback.repository import MOST_PAGES
+from agentgate.people.feedback.repository import MOST_PAGES, DocsFeedback
 from agentgate.server.stores.unit_of_work import SqlStore
 
 pytestmark = pytest.mark.anyio

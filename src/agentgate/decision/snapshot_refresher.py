@@ -27,7 +27,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.shared_cache import SharedCache
-from agentgate.lib.tasks.periodic import PeriodicTask, Work
+from agentgate.lib.tasks.background import PeriodicTask, Work
 from agentgate.sites.directory import SiteDirectory
 from agentgate.sites.repository import SiteStores
 from agentgate.sites.rules.replay_records import SampleFacts, SampleRequest

@@ -12,7 +12,7 @@ from agentgate.events.queries.ports import TrafficStore
 from agentgate.events.queries.queries import TrafficTerms
 from agentgate.events.queries.records import Decision
 from agentgate.events.recorder import Recorder
-from agentgate.events.storage.queries.decision_feed import DecisionFeed
+from agentgate.events.storage.queries.kept_events import DecisionFeed
 from agentgate.events.webhooks.deliver import Push
 from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.http.outbound.client import Outbound

@@ -4,7 +4,7 @@ A denial that needs neither page nor headers is one word, and the proxy creates 
 sealed for the visitor's request, and the proxy fetches the final response with the seal.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from typing import Protocol
 
 import msgspec
@@ -39,8 +39,6 @@ _WORDS = {Outcome.BLOCK: (b"block", 403), Outcome.CHALLENGE: (b"challenge", 401)
 _BODY_FIELDS = {b"crawler-price": "crawlerPrice", b"crawler-error": "crawlerError"}
 DROP = b"drop"
 _FAULT = 500
-
-HeaderLines = Sequence[tuple[bytes, bytes]]
 
 
 class FinalDenial(Struct, frozen=True, array_like=True):

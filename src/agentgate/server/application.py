@@ -39,10 +39,9 @@ from agentgate.lib.keyring import REFRESH_MS, Keyring, Sealer, load_keys
 from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.settings.values import ListenAddress
-from agentgate.lib.tasks.background import BackgroundTasks
+from agentgate.lib.tasks.background import BackgroundTasks, PeriodicTask
 from agentgate.lib.tasks.fair_threads import FairThreads
 from agentgate.lib.tasks.job import Job
-from agentgate.lib.tasks.periodic import PeriodicTask
 from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import OutageLog, RequestObserver

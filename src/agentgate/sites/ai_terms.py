@@ -1,11 +1,42 @@
 """The terms that a site publishes for crawlers: robots.txt, RSL license and header lines, all from its AI use."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
+from msgspec import Struct, UnsetType
+
 from agentgate.lib.enums import AiPurpose, AiUseChoice
-from agentgate.sites.ai_use import AiUse
+from agentgate.sites.agent_policy import asked
+from agentgate.sites.price import Price
+from agentgate.sites.records import Site, SiteAiUse
+from agentgate.sites.rules.patterns.robots_rules import RobotsRules
+
+_EMPTY = RobotsRules("")
+
+
+class AiUse(Struct, frozen=True):
+    """The choice for each purpose, and the price of those that are sold."""
+
+    choices: Mapping[AiPurpose, AiUseChoice]
+    price: Price | None
+
+    def price_of(self, uses: Collection[AiPurpose]) -> Price | None:
+        """Return the price of these uses; None if all are free."""
+        return self.price if any(self.choices[use] is AiUseChoice.PRICE for use in uses) else None
+
+
+def read_ai_use(stored: SiteAiUse | UnsetType) -> AiUse | None:
+    """Return the setting; None before the owner has decided."""
+    return None if isinstance(stored, UnsetType) else AiUse(stored.choices(), asked(stored.price))
+
+
+def robots_of(site: Site) -> RobotsRules | None:
+    """Return the rules of the site's robots.txt; None without one and without a setting."""
+    if not site.robots_txt:
+        return None if isinstance(site.ai_use, UnsetType) else _EMPTY
+    return RobotsRules(site.robots_txt)
+
 
 # Names of the purposes in Content-Signal, AIPREF (Content-Usage) and RSL.
 SIGNALS = {AiPurpose.SEARCH: "search", AiPurpose.AGENT: "ai-input", AiPurpose.TRAINING: "ai-train"}

@@ -23,7 +23,7 @@ from agentgate.lib.records import to_json
 from agentgate.people.installation.configuration_version import Changes
 from agentgate.people.installation.own_changes import OwnChanges
 from agentgate.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
-from agentgate.sites.ai_use import AiUse, read_ai_use, robots_of
+from agentgate.sites.ai_terms import AiUse, read_ai_use, robots_of
 from agentgate.sites.credentials.fleets import Fleets
 from agentgate.sites.lists.site_lists import SiteLists
 from agentgate.sites.open_paths import NO_OPEN_PATHS, ROOT_FEEDS, OpenPaths

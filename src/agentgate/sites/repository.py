@@ -19,8 +19,7 @@ from agentgate.lib.names import like_pattern
 from agentgate.lib.records import to_json
 from agentgate.lib.tasks.off_loop import consumed, off_loop
 from agentgate.people.accounts.repository import AccountStores
-from agentgate.sites.credentials.fleet_repository import FleetStores
-from agentgate.sites.credentials.repository import CredentialStores
+from agentgate.sites.credentials.repository import CredentialStores, FleetStores
 from agentgate.sites.lists.network_repository import NetworkListStores
 from agentgate.sites.lists.repository import ListStores
 from agentgate.sites.records import CHANGEABLE, CredentialCounts, Site, SiteLoad

@@ -10,12 +10,11 @@ from agentgate.lib.foundation import Foundation
 from agentgate.lib.tasks.job import Job
 from agentgate.lib.telemetry import series
 from agentgate.sites.credentials.uses import CredentialUses
-from agentgate.sites.customers.jobs import customer_jobs
 from agentgate.sites.customers.repository import CustomerStores
 from agentgate.sites.detail import AgentPrompt
 from agentgate.sites.directory import SiteDirectory
 from agentgate.sites.health import HealthReader
-from agentgate.sites.jobs import issuer_job, site_jobs
+from agentgate.sites.jobs import customer_jobs, issuer_job, site_jobs
 from agentgate.sites.lists.backtest import ListBacktests, VisitorNames
 from agentgate.sites.lists.network_refresh import NetworkListRefresh, open_outbound, refresh_jobs
 from agentgate.sites.repository import ActivityStore, SiteHealthStore

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.http.origin import check_same_origin
+from agentgate.http.guards import check_same_origin
 from agentgate.http.request import Request
 from agentgate.lib.errors import Refused
 

@@ -16,7 +16,7 @@ from agentgate.browser_check.admission import OwnPage
 from agentgate.browser_check.tokens.redeem import Demand, Redeemer
 from agentgate.http.address import source_of
 from agentgate.http.call import Call
-from agentgate.http.origin import check_same_origin
+from agentgate.http.guards import check_same_origin
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AgentVerdict, HandoffStatus

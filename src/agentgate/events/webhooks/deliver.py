@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from agentgate.events.decision_ids import id_day, read_id
 from agentgate.events.queries.ports import SiteNumber
 from agentgate.events.queries.records import Decision
-from agentgate.events.storage.queries.decision_feed import DecisionFeed
+from agentgate.events.storage.queries.kept_events import DecisionFeed
 from agentgate.events.webhooks import progress as steps
 from agentgate.events.webhooks.payloads import WebhookMessage, decisions_message, health_message
 from agentgate.events.webhooks.records import (

@@ -6,8 +6,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, json
 
 from agentgate.http.call import Call
-from agentgate.http.guards import declares
-from agentgate.http.origin import check_browser_origin
+from agentgate.http.guards import check_browser_origin, declares
 from agentgate.http.readiness.checks import ReadinessChecks
 from agentgate.http.replies import Reply, Text
 from agentgate.http.request import Request

@@ -7,8 +7,7 @@ from typing import Any
 from agentgate.http.bearer_secret import bearer_secret_of
 from agentgate.http.call import Actor, Call
 from agentgate.http.endpoint import Guard
-from agentgate.http.guards import declares
-from agentgate.http.origin import check_browser_origin, check_same_origin
+from agentgate.http.guards import check_browser_origin, check_same_origin, declares
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind, ConsolePermission, UserStatus
 from agentgate.lib.errors import Refused

@@ -1,4 +1,5 @@
-"""The timed job of records: delete audit entries, messages, API tokens and access requests after their retention."""
+"""The timed jobs of people: delete audit entries, messages, API tokens, access requests, sessions and links after
+their retention."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial

@@ -5,8 +5,13 @@ from agentgate.http.call import Call
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Store
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.people.feedback.records import DocsFeedbackReport, FeedbackInput, FeedbackQuery, FeedbackReceived
-from agentgate.people.feedback.repository import FeedbackStores
+from agentgate.people.feedback.repository import (
+    DocsFeedbackReport,
+    FeedbackInput,
+    FeedbackQuery,
+    FeedbackReceived,
+    FeedbackStores,
+)
 
 PER_SOURCE = Window("docs-feedback", 20, HOUR_MS)
 

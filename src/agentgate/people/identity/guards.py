@@ -2,8 +2,7 @@
 
 from agentgate.http.bearer_secret import bearer_secret_of
 from agentgate.http.call import Actor, Call
-from agentgate.http.guards import declares
-from agentgate.http.origin import check_same_origin
+from agentgate.http.guards import check_same_origin, declares
 from agentgate.http.request import Request
 from agentgate.lib.enums import ActorKind
 from agentgate.lib.errors import Refused

@@ -1,4 +1,4 @@
-"""`agentgate version` and `agentgate check-config`: which release this is, and with which settings it would run."""
+"""`agentgate version` and `agentgate check-config`: release and settings, and the documentation page of settings."""
 
 import platform
 from importlib import metadata
@@ -7,8 +7,7 @@ from typing import Annotated
 import apsw
 
 from agentgate import __version__
-from agentgate.lib.settings.page import settings_page
-from agentgate.lib.settings.schema import Settings, describe
+from agentgate.lib.settings.schema import FILE_SUFFIX, SettingRow, Settings, describe, settings_table
 from agentgate_tools.commands.command import CommandAnswer, PrintedTable
 from agentgate_tools.commands.parameters import Option
 
@@ -33,3 +32,37 @@ def check_config(
     rows = describe(settings)
     people = PrintedTable("Settings", ("Setting", "Value", "Source", "Meaning"), rows)
     return CommandAnswer([row._asdict() for row in rows], settings_page().removesuffix("\n") if page else people)
+
+
+PAGE = """\
+# Settings
+
+This page is generated from `src/agentgate/lib/settings/schema.py`: `agentgate check-config --page > docs/settings.md`.
+
+A setting is an environment variable or a line of `agentgate.toml` (in the working directory, or the file of
+`--config`) under its lower-case name without `AGENTGATE_`: `workers = 2`. The environment takes precedence. Lists have
+commas between their items, or are TOML lists. Unknown names are errors, and all problems are reported together.
+
+To keep a secret in a file, give its path instead: {secrets}.
+
+`agentgate check-config` prints the effective settings and their sources, with secrets hidden.
+
+| Name | Meaning | Default | Accepted |
+| --- | --- | --- | --- |
+{rows}
+"""
+
+
+def settings_page() -> str:
+    """Return the Markdown page that lists the settings, `docs/settings.md`."""
+    rows = [
+        f"| `{entry.variable}` | {entry.setting.meaning} | {_shown_default(entry)} | {entry.setting.kind.right} |"
+        for entry in settings_table()
+    ]
+    secrets = ", ".join(f"`{entry.variable}{FILE_SUFFIX}`" for entry in settings_table() if entry.setting.secret)
+    return PAGE.format(rows="\n".join(rows), secrets=secrets)
+
+
+def _shown_default(entry: SettingRow) -> str:
+    shown = entry.setting.kind.show(entry.default)
+    return f"`{shown}`" if shown else "empty"

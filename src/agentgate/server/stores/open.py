@@ -22,8 +22,7 @@ from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
 from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.events import SqlEvents
-from agentgate.events.storage.queries.decision_feed import DecisionFeed
-from agentgate.events.storage.queries.kept_events import SqlKeptEvents
+from agentgate.events.storage.queries.kept_events import DecisionFeed, SqlKeptEvents
 from agentgate.events.storage.queries.read_models import SqlSiteSums, SqlTraffic
 from agentgate.events.storage.queries.replays import SqlClientReplay, SqlDecisionReplay, SqlScoreSamples
 from agentgate.lib.clock import Clock

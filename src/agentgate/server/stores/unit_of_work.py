@@ -28,8 +28,7 @@ from agentgate.people.identity.repository import (
 from agentgate.people.installation.configuration_version import ConfigurationStore
 from agentgate.people.outbox.repository import OutboxStore
 from agentgate.server.scheduler.repository import JobStore
-from agentgate.sites.credentials.fleet_repository import FleetCredentialStore
-from agentgate.sites.credentials.repository import CredentialStore
+from agentgate.sites.credentials.repository import CredentialStore, FleetCredentialStore
 from agentgate.sites.customers.repository import CustomerStore
 from agentgate.sites.lists.network_repository import NetworkListStore
 from agentgate.sites.lists.repository import ListStore

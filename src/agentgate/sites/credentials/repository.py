@@ -1,11 +1,12 @@
-"""Credentials in SQL."""
+"""Credentials of sites and of fleets in SQL."""
 
 from typing import Protocol
 
 from agentgate.lib.database import LockingRepository, RecordTable
+from agentgate.lib.enums import UnknownHosts
 from agentgate.people.audit.repository import AuditStores
 from agentgate.people.installation.configuration_version import ConfigurationStores
-from agentgate.sites.credentials.records import Credential
+from agentgate.sites.credentials.records import Credential, FleetCredential
 
 _CREDENTIALS = RecordTable("credential", Credential)
 
@@ -56,3 +57,52 @@ class CredentialStores(AuditStores, ConfigurationStores, Protocol):
     """The repositories that a unit of work on credentials uses."""
 
     credentials: CredentialStore
+
+
+_FLEETS = RecordTable("fleet_credential", FleetCredential)
+
+
+class FleetCredentialStore(LockingRepository):
+    """The fleet credentials of accounts; secrets are here as digests only."""
+
+    async def lock_account(self, account_id: str) -> None:
+        """Keep other units of work from adding or revoking the account's fleet credentials until this one is done."""
+        await self._session.lock("fleet-credentials", account_id)
+
+    async def add_fleet(self, credential: FleetCredential, secret_digest: bytes) -> None:
+        await _FLEETS.add(self._session, credential, secret_digest=secret_digest)
+
+    async def find_fleet(self, account_id: str, credential_id: str) -> FleetCredential | None:
+        """Return an account's credential; None if it has none of this ID, even if another account has."""
+        return await _FLEETS.find(self._session, "account_id = $1 AND id = $2", account_id, credential_id)
+
+    async def list_fleets(self, account_id: str) -> list[FleetCredential]:
+        """Return an account's credentials, newest first, revoked ones included."""
+        return await _FLEETS.find_all(self._session, "account_id = $1 ORDER BY created_ms DESC, id", account_id)
+
+    async def list_digests(self) -> dict[bytes, tuple[str, str, UnknownHosts]]:
+        """Return account, ID and policy of all credentials that work, by their digest."""
+        rows = await self._session.all(
+            """SELECT secret_digest, account_id, fleet_credential.id, unknown_hosts
+                FROM fleet_credential JOIN account ON account.id = account_id
+                WHERE revoked_ms IS NULL AND account.status <> 'deleted'"""
+        )
+        return {bytes(digest): (account, each, UnknownHosts(unknown)) for digest, account, each, unknown in rows}
+
+    async def save_end(self, credential: FleetCredential) -> None:
+        """Save a credential's `revokedAt`."""
+        await _FLEETS.update(self._session, credential, "revoked_at", key=("account_id", "id"))
+
+    async def delete_ended(self, before_ms: int, *, most: int) -> int:
+        """Delete some credentials that were revoked before a moment; return how many."""
+        return await _FLEETS.delete_some(self._session, "revoked_ms < $1", before_ms, most=most)
+
+    async def note_use(self, credential_id: str, now_ms: int) -> None:
+        earlier = "id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)"
+        await _FLEETS.change(self._session, earlier, credential_id, now_ms, last_used_ms=now_ms)
+
+
+class FleetStores(Protocol):
+    """The repository of fleet credentials."""
+
+    fleets: FleetCredentialStore

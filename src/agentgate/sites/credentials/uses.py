@@ -5,8 +5,7 @@ from typing import Protocol
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Store
 from agentgate.lib.tasks.background import BackgroundTasks
-from agentgate.sites.credentials.fleet_repository import FleetStores
-from agentgate.sites.credentials.repository import CredentialStores
+from agentgate.sites.credentials.repository import CredentialStores, FleetStores
 
 FLEET_PREFIX = "flt_"
 

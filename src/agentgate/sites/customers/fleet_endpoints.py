@@ -13,15 +13,15 @@ from agentgate.lib.secrets import CREDENTIAL_SECRET_PREFIX, digest, new_secret
 from agentgate.people.accounts.lifecycle import get_account
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
-from agentgate.sites.credentials.fleet_records import (
+from agentgate.sites.credentials.records import (
     FleetCredential,
     FleetCredentialInput,
     FleetCredentialList,
     FleetCredentialSecret,
 )
 from agentgate.sites.customers.endpoints import check_not_deleted
-from agentgate.sites.customers.guards import CustomerCall
 from agentgate.sites.customers.repository import CustomerStores
+from agentgate.sites.guards import CustomerCall
 
 DEFAULT_NAME = "Fleet"
 # The default of an absent body.

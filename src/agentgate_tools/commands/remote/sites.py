@@ -1,4 +1,4 @@
-"""`agentgate site`, `credential` and `invite`: sites, their protection, their secrets, and people."""
+"""`agentgate site`, `credential`, `invite`, `setup-link` and `reset-link`: sites, their secrets, and people."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -354,3 +354,25 @@ def export_site(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
     """Print a site's configuration as a file for `agentgate apply`, without secrets."""
     found = export(site_key, api)
     return CommandAnswer(found, yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=100).rstrip("\n"))
+
+
+PAGE = str(LIST_PAGE.most)
+
+
+def setup_link(api: AdminApi) -> CommandAnswer:
+    """Print the link with which the first owner creates an account.
+
+    It works once within 7 days, and only while no user has a password. `agentgate serve` prints one at each start.
+    """
+    made = api.call("POST", "/setup-link")
+    return CommandAnswer(made, made["setupUrl"], note=f"valid until {made['expiresAt']}")
+
+
+def reset_link(email: Annotated[str, Argument(help="Email address of the user.")], api: AdminApi) -> CommandAnswer:
+    """Print a link with which a user sets a new password. It works once within an hour."""
+    wanted = email.strip().lower()
+    found = next((each for each in api.items("/accounts", q=wanted, limit=PAGE) if each["email"] == wanted), None)
+    if found is None:
+        raise CommandRefused(f"no user has the address {email}; to see all of them, read /v1/admin/accounts")
+    made = api.call("POST", f"/users/{found['userId']}/reset-link")
+    return CommandAnswer(made, made["resetUrl"], note="valid for one hour")

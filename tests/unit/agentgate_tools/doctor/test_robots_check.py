@@ -3,8 +3,7 @@
 import pytest
 
 from agentgate.lib.enums import AiPurpose, AiUseChoice
-from agentgate.sites.ai_terms import NamedCrawler, robots_txt
-from agentgate.sites.ai_use import AiUse
+from agentgate.sites.ai_terms import AiUse, NamedCrawler, robots_txt
 from agentgate_tools.doctor.robots_check import CRAWLERS, disagreements
 
 PURPOSES = [*[AiPurpose.TRAINING] * 4, *[AiPurpose.SEARCH] * 4, *[AiPurpose.AGENT] * 4]

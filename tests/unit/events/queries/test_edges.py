@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.events.storage.queries.edges import edges
+from agentgate.events.storage.queries.days import edges
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.lib.settings.page import settings_page
 from agentgate.lib.settings.schema import (
     Settings,
     SettingsRefused,
@@ -16,6 +15,7 @@ from agentgate.lib.settings.schema import (
     settings_table,
 )
 from agentgate.lib.settings.values import ListenAddress
+from agentgate.server.cli.about import settings_page
 
 PAGE = Path(__file__).parents[4] / "docs" / "settings.md"
 KEY = "correct-horse-battery-staple"

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from agentgate.lib.tasks.periodic import PeriodicTask
+from agentgate.lib.tasks.background import PeriodicTask
 
 pytestmark = pytest.mark.anyio
 

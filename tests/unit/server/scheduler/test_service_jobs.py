@@ -21,9 +21,8 @@ from agentgate.people.identity.records import OperatorSession, SessionStage, Use
 from agentgate.people.outbox.jobs import outbox_jobs
 from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.stores.unit_of_work import SqlStore
-from agentgate.sites.customers import jobs
-from agentgate.sites.customers.jobs import customer_jobs
-from agentgate.sites.jobs import REVISIONS_KEPT, site_jobs
+from agentgate.sites import jobs
+from agentgate.sites.jobs import REVISIONS_KEPT, customer_jobs, site_jobs
 from agentgate.sites.repository import ActivityStore
 from tests.store.account_rows import account, add_accounts, link, message, site, user
 from tests.support.service import NOON_MS

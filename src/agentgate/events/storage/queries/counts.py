@@ -13,8 +13,7 @@ from agentgate.events.queries.ports import Counts, CountStore, SightingStore
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, unsigned
 from agentgate.events.storage.days.days import day_bounds
 from agentgate.events.storage.encoding import COUNT_COLUMNS
-from agentgate.events.storage.queries.days import VISITOR, TrafficDays, counted_parts, rolled_up_days
-from agentgate.events.storage.queries.edges import Edge, edges
+from agentgate.events.storage.queries.days import VISITOR, Edge, TrafficDays, counted_parts, edges, rolled_up_days
 from agentgate.events.storage.queries.joined import joined, joined_rows, numbers, rows_of
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS

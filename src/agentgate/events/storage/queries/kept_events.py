@@ -1,16 +1,19 @@
-"""Single events in SQL, by ID and by request."""
+"""Single events in SQL, by ID and by request, and the newest ones for webhooks."""
 
 import json
 
 from msgspec.structs import replace
 
 from agentgate.events.decision_ids import id_day
+from agentgate.events.queries.ports import SiteNumber
+from agentgate.events.queries.records import Decision
 from agentgate.events.records import Event
 from agentgate.events.storage.days.days import EventDays, day_bounds, newest_bounds
 from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
-from agentgate.lib.database import Database
+from agentgate.events.storage.queries.decisions import decision_of
+from agentgate.lib.database import Database, Row
 
 _EVENT = f"SELECT {', '.join(EVENT_COLUMNS)} FROM event WHERE id = $1 AND site = $2 AND id >= $3 AND id < $4"  # noqa: S608
 _BY_REQUEST = """SELECT id FROM {} WHERE site = $1 AND request_id = $2 AND id >= $3 AND id < $4
@@ -50,3 +53,25 @@ class SqlKeptEvents:
         row = await self._stats.one("SELECT count(*) FROM feature_vector WHERE site = $1", site)
         assert row is not None, "an aggregate always has a row"
         return int(row[0])
+
+
+_NEXT = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM event
+    WHERE site = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4"""  # noqa: S608
+
+
+class DecisionFeed:
+    """Decisions in the order of their IDs."""
+
+    def __init__(self, segments: EventDays, words: KnownWords) -> None:
+        self._segments = segments
+        self._words = words
+
+    async def list_after(self, site: SiteNumber, *, after: int, until: int, limit: int) -> list[Decision]:
+        """Return a site's first kept decisions with after < ID <= until, oldest first."""
+        rows: list[Row] = []
+        for day in await self._segments.days():
+            least, end = day_bounds(day)
+            least, end = max(least, after + 1), min(end, until + 1)
+            if least < end and len(rows) < limit:
+                rows += await self._segments.session(day).all(_NEXT, site.number, least, end, limit - len(rows))
+        return await read_events(rows, self._words, lambda event: decision_of(site.id, event, None))

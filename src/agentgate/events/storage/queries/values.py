@@ -10,8 +10,14 @@ from agentgate.events.records import Dimension
 from agentgate.events.storage.codes import KIND_CODES, SOLVE_TYPES, STAGE_CODES
 from agentgate.events.storage.dictionary import OTHER, KnownWords
 from agentgate.events.storage.encoding import split_key, value_key
-from agentgate.events.storage.queries.days import OF_CLOSED_DAY, DayPart, TrafficDays, counted_parts, rolled_up_days
-from agentgate.events.storage.queries.edges import edges
+from agentgate.events.storage.queries.days import (
+    OF_CLOSED_DAY,
+    DayPart,
+    TrafficDays,
+    counted_parts,
+    edges,
+    rolled_up_days,
+)
 from agentgate.events.storage.queries.joined import joined, joined_rows, numbers, rows_of
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
