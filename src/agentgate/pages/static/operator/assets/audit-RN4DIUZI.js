@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-X2PH7SVB.js";import"./chunk-BEMAUGIX.js";import"./chunk-BRJTMVPD.js";import"./chunk-6KIEC4AJ.js";import"./chunk-EK7QQWFJ.js";import"./chunk-CGBHUSFR.js";import"./chunk-4Z27YGTD.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
