@@ -41,8 +41,8 @@ class LoopBudget:
     """Measures the turns. Ask it for each request, in the turn in which the data of the request arrived."""
 
     __slots__ = (
-        "_began_s", "_call_soon", "_count", "_deadline_s", "_deferred", "_is_followed", "_is_over", "_last_s", "_long_s",
-        "_next", "_pipelined", "_queue", "_time", "_used_from_s", "_was_long", "is_refreshed", "is_refusing",
+        "_began_s", "_call_soon", "_count", "_deadline_s", "_deferred", "_is_followed", "_is_over", "_last_s",
+        "_long_s", "_next", "_pipelined", "_queue", "_time", "_used_from_s", "_was_long", "is_refreshed", "is_refusing",
     )  # fmt: skip
 
     def __init__(self, long_s: float = LONG_S, deadline_s: float = DEADLINE_S) -> None:
