@@ -44,17 +44,21 @@ class Crowd(NamedTuple):
         return self.challenged / self.pages
 
 
-def run_crowd(people: int, *, minutes: float, pages: int) -> Crowd:
-    """Run so many people who open so many pages each within this time, all behind one address."""
+def run_crowd(people: int, *, minutes: float, pages: int, alike: bool = False) -> Crowd:
+    """Run so many people who open so many pages each within this time, all behind one address.
+
+    `alike`: all with the browser of the first, as on an office's machines.
+    """
     logs.configure("json", "error")
     with tempfile.TemporaryDirectory(prefix="agentgate-crowd-") as folder, settings_in(Path(folder)) as settings:
-        return asyncio.run(_run(settings, people, minutes=minutes, pages=pages))
+        return asyncio.run(_run(settings, _visits(people, minutes=minutes, pages=pages, alike=alike)))
 
 
-def _visits(people: int, *, minutes: float, pages: int) -> Iterator[tuple[int, int, Visitor, int]]:
+def _visits(people: int, *, minutes: float, pages: int, alike: bool) -> Iterator[tuple[int, int, Visitor, int]]:
     """Yield moment, number, visitor and page, in the order of time: pages of one person are some seconds apart."""
     chance, found = Random(SEED), []
-    for number, visitor in enumerate(population(SEED, people, pages=pages + 1)):
+    visitors = list(population(SEED, people, pages=pages + 1))
+    for number, visitor in enumerate(visitors[:1] * people if alike else visitors):
         whole_ms = minutes * MINUTE_MS
         apart_ms = min(20_000, whole_ms / pages / 2)
         start_ms = chance.uniform(0, whole_ms - apart_ms * (pages - 1))
@@ -63,7 +67,7 @@ def _visits(people: int, *, minutes: float, pages: int) -> Iterator[tuple[int, i
     yield from sorted(found, key=lambda each: each[:2])
 
 
-async def _run(settings: Any, people: int, *, minutes: float, pages: int) -> Crowd:
+async def _run(settings: Any, visits: Iterator[tuple[int, int, Visitor, int]]) -> Crowd:
     clock = FixedClock(NOON_MS)
     application = await Application.open(settings, clock=clock)
     await application.start()
@@ -79,7 +83,7 @@ async def _run(settings: Any, people: int, *, minutes: float, pages: int) -> Cro
 
     try:
         secret = await create_site(application, SITE)
-        for at_ms, number, visitor, page in _visits(people, minutes=minutes, pages=pages):
+        for at_ms, number, visitor, page in visits:
             clock.advance(ms=NOON_MS + at_ms - clock.now_ms())
             views += 1
             cookie = cookies.get(number, "")

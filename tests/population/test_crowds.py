@@ -12,12 +12,18 @@ MOST_CHALLENGED = 0.05
 
 
 @pytest.mark.parametrize(
-    ("people", "minutes", "pages", "most"), [(300, 30, 5, MOST_CHALLENGED), (200, 2, 3, 1.0), (400, 2, 5, 1.0)]
+    ("people", "minutes", "pages", "alike", "most"),
+    [
+        (300, 30, 5, False, MOST_CHALLENGED),
+        (200, 2, 3, False, 1.0),
+        (400, 2, 5, False, 1.0),
+        (300, 2, 5, True, 1.0),
+    ],
 )
 def test_each_browser_behind_one_address_is_challenged_at_most_once_and_reaches_its_pages(
-    people: int, minutes: int, pages: int, most: float, capsys: pytest.CaptureFixture[str]
+    people: int, minutes: int, pages: int, most: float, capsys: pytest.CaptureFixture[str], *, alike: bool
 ) -> None:
-    crowd = run_crowd(people, minutes=minutes, pages=pages)
+    crowd = run_crowd(people, minutes=minutes, pages=pages, alike=alike)
 
     with capsys.disabled():
         sys.stdout.write(f"\n{people} people, {minutes} minutes, {pages} pages each: {crowd.share:.1%} challenged\n")

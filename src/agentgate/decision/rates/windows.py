@@ -44,6 +44,8 @@ MOST_RESERVED = 40
 CALLS_PER_MINUTE = 600
 # All clearances of an address share a limit for so many browsers. Each further browser raises it, up to the most.
 BROWSERS_OF_A_LIMIT, MOST_BROWSERS = 50, 400
+# Clearances that an address gets in an hour without the visible check (`browser_check/scrutiny`).
+SILENT_CLEARANCES = 120
 # Below so many pages within two minutes no browsers are counted.
 CROWD_FROM = 60
 # Loose requests a minute for targets that the address has loaded within the last minute. They open no new page.
@@ -97,14 +99,20 @@ class _Window(SharedCount, gc=False):
         return most * self.crowd // BROWSERS_OF_A_LIMIT
 
     def add_browser(self, user_agent: int, clearance: int) -> None:
-        """Count a browser with a clearance. Clearances of one User-Agent never raise the limit alone."""
+        """Count a browser with a clearance.
+
+        One browser may have collected clearances, and the browsers of an office are alike. So of one User-Agent,
+        clearances count within one limit, and again beyond those that an address gets without the visible check.
+        """
         if self.own + self.before < CROWD_FROM or self.browsers == MOST_BROWSERS:
             return
         if self.clearances is None:
             self.clearances = {}
         same = self.clearances.setdefault(user_agent, set())
-        if len(same) < BROWSERS_OF_A_LIMIT and clearance not in same:
-            same.add(clearance)
+        if clearance in same:
+            return
+        same.add(clearance)
+        if len(same) <= BROWSERS_OF_A_LIMIT or len(same) > SILENT_CLEARANCES:
             self.browsers += 1
             self.crowd = max(self.crowd, self.browsers)
 
