@@ -100,7 +100,7 @@ export function defineElement(): void {
     }
     async execute(): Promise<Result> {
       const widget = find(this);
-      if (!widget) throw new AgentGateError("site_invalid", { message: "The element has no sitekey attribute." });
+      if (!widget) throw new AgentGateError("site_invalid", { message: "The option sitekey is missing." });
       return widget.execute();
     }
     reset(): void {

@@ -10,7 +10,7 @@ import { type Given, settle, type Settings } from "./options";
 import { callBack, listen } from "./page";
 import { ofDocument } from "./safe";
 import { find, remove, render, watch } from "./registry";
-import { handled as quietly, resultOf, runCheck, type Stage } from "./run";
+import { handled, resultOf, runCheck, type Stage } from "./run";
 import { address } from "./script";
 
 declare const VERSION: string;
@@ -34,7 +34,7 @@ async function runAlone(settings: Settings): Promise<Result> {
 
 async function execute(target?: Target | Given, options?: Given): Promise<Result> {
   const { stack } = new Error();
-  quietly(loadEvidence().then(({ noteCaller }) => noteCaller(stack)));
+  handled(loadEvidence().then(({ noteCaller }) => noteCaller(stack)));
   if (target === undefined || typeof target === "string" || target instanceof Element) {
     const widget = find(target);
     if (widget) return widget.execute(options?.signal);
@@ -88,7 +88,7 @@ if (typeof page.agentgate?.execute !== "function") {
   page.agentgate = api;
   // What people do before a check is evidence too. One that does not load is tried again by the check.
   keepEvents();
-  quietly(loadEvidence());
+  handled(loadEvidence());
   if (ofDocument("readyState") === "loading") listen(document, "DOMContentLoaded", begin);
   else begin();
 }

@@ -6,7 +6,7 @@ const SAY: { readonly [code in ErrorCode]?: string } = {
   timeout: "The check timed out.",
   aborted: "The page aborted the check.",
   canceled: "The visitor closed the check.",
-  network: "AgentGate is not reachable: the browser is offline, or the Content-Security-Policy blocks it.",
+  network: "AgentGate is not reachable, or the Content-Security-Policy blocks it.",
 };
 
 /** Whether the same call may work when it is made again. */

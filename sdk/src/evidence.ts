@@ -6,8 +6,8 @@ import type { Crew } from "./work/crew";
 
 export interface Evidence {
   countUntrusted(): void;
-  /** At a submit: whether fields were filled in since the last check. */
-  isLate(): boolean;
+  /** At a submit: 1 where fields were filled in since the last check, 2 where nobody pressed anything either. */
+  isLate(): number;
   /** Told the stack of whoever calls the SDK. */
   noteCaller(stack: string | undefined): void;
   readSignals(crew: Crew, durationMs: number): Promise<object>;
@@ -29,6 +29,7 @@ const TYPES = [
   "keyup",
   "beforeinput",
   "focusin",
+  "submit",
 ];
 
 let early: Event[] = [];
@@ -38,23 +39,18 @@ export function keepEvents(): void {
   const keep = (event: Event): void => {
     if (early.length < MOST_EVENTS) early[early.length] = event;
   };
-  for (let at = 0; at < TYPES.length; at++) ends[at] = listen(window, TYPES[at]!, keep, passive);
-}
-
-function takeEvents(): readonly Event[] {
-  const taken = early;
-  early = [];
-  for (let at = 0; at < ends.length; at++) ends[at]!();
-  return taken;
+  for (const type of TYPES) ends[ends.length] = listen(window, type, keep, passive);
 }
 
 let part: Evidence | undefined;
 
-export const isLate = (): boolean => !!part?.isLate();
+export const isLate = (): number => part?.isLate() ?? 0;
 
 /** Load it, which starts to watch; once for the whole page. */
 export async function loadEvidence(): Promise<Evidence> {
   part = await loadPart<Evidence>("evidence");
-  part.replay(takeEvents());
+  for (const end of ends) end();
+  part.replay(early);
+  early = [];
   return part;
 }

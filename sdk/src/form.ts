@@ -16,12 +16,12 @@ export interface Guarded {
   reset(): void;
 }
 
-/** Guard a form; gives back what ends it. */
-export function guardForm(form: HTMLFormElement, widget: Guarded): () => void {
+/** Guard a form, which has the token under a name; gives back what ends it. */
+export function guardForm(form: HTMLFormElement, widget: Guarded, name: string): (() => void)[] {
   let held = false;
   // A check that fails does not keep the form: the site's server decides, and nothing that was typed is lost.
   let free = false;
-  return listen(form, "submit", (event) => {
+  const hold = (event: Event): void => {
     if (event.defaultPrevented || event.target !== form) return;
     const late = isLate();
     if (free || (widget.isReady() && !late)) {
@@ -59,7 +59,12 @@ export function guardForm(form: HTMLFormElement, widget: Guarded): () => void {
       );
     };
     check(true);
-  });
+  };
+  // A script that sends the form without a submit sends no token of before it filled the form in.
+  const strip = (event: Event): void => {
+    if (isLate() > 1) (event as FormDataEvent).formData.delete(name);
+  };
+  return [listen(form, "submit", hold), listen(form, "formdata", strip)];
 }
 
 /**

@@ -128,7 +128,7 @@ function pass({ token, expiresAt, decisionId, clearance }: Verdict, skewMs: numb
   if (typeof token !== "string" || typeof expiresAt !== "string") throw new AgentGateError("error");
   if (clearance) {
     const { name, value, expiresAt: end } = clearance;
-    const age = Math.max(0, Math.round((Date.parse(end) + skewMs - Date.now()) / 1000));
+    const age = Math.round((Date.parse(end) + skewMs - Date.now()) / 1000);
     const secure = location.protocol === "https:" ? "; Secure" : "";
     const framed = window.top !== window.self ? "; Partitioned" : "";
     setCookie(`${name}=${value}; Path=/; SameSite=Lax; Max-Age=${age}${secure}${framed}`);

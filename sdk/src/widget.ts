@@ -7,7 +7,7 @@ import { guardForm, type Guarded } from "./form";
 import { isOff, type Settings } from "./options";
 import { callBack, listen, make } from "./page";
 import { bare, ofDocument } from "./safe";
-import { type Passed, resultOf, runCheck, type Stage } from "./run";
+import { handled, type Passed, resultOf, runCheck, type Stage } from "./run";
 import { openScope } from "./scope";
 
 /** A new token is fetched this long before the old one expires. */
@@ -44,11 +44,11 @@ export interface Place {
 }
 
 /** The hidden field of the form. */
-function makeField(settings: Settings): HTMLInputElement | undefined {
+function makeField(settings: Settings, name: string): HTMLInputElement | undefined {
   if (isOff(settings.responseField)) return undefined;
   const field = make("input");
   field.type = "hidden";
-  field.name = settings.responseFieldName || "agentgate-token";
+  field.name = name;
   field.autocomplete = "off";
   return field;
 }
@@ -62,7 +62,8 @@ function formOf(element: Element): HTMLFormElement | undefined {
 }
 
 export function makeWidget(id: string, settings: Settings, { element, parent, setValue }: Place): Widget {
-  const field = setValue ? undefined : makeField(settings);
+  const name = settings.responseFieldName || "agentgate-token";
+  const field = setValue ? undefined : makeField(settings, name);
   if (field) element.appendChild(field);
   const put = (token: string): void => {
     setValue?.(token);
@@ -101,7 +102,7 @@ export function makeWidget(id: string, settings: Settings, { element, parent, se
     else
       display.show(
         () => ({ state, error }),
-        () => quietly(widget.execute()),
+        () => handled(widget.execute()),
       );
   };
 
@@ -179,7 +180,7 @@ export function makeWidget(id: string, settings: Settings, { element, parent, se
     const rest = restMs();
     if (rest <= 0) expire();
     else {
-      if (rest <= LEAD_MS && !running && isEngaged()) quietly(start(true));
+      if (rest <= LEAD_MS && !running && isEngaged()) handled(start(true));
       plan();
     }
   };
@@ -188,14 +189,14 @@ export function makeWidget(id: string, settings: Settings, { element, parent, se
     clear();
     show("expired");
     callBack(settings.expiredCallback);
-    if (isEngaged()) quietly(start());
+    if (isEngaged()) handled(start());
   };
 
   /** Somebody is using the form: what expired, or failed for want of a network, is tried again. */
   const engage = (): void => {
     engagedMs = performance.now();
     const again = state === "failed" && AGAIN.test(error!.code) && settings.retry !== "never";
-    if ((again || state === "expired") && isEngaged()) quietly(start());
+    if ((again || state === "expired") && isEngaged()) handled(start());
   };
 
   const clear = (): void => {
@@ -212,7 +213,6 @@ export function makeWidget(id: string, settings: Settings, { element, parent, se
 
   const detach = (): void => {
     for (const end of listening) end();
-    listening = [];
   };
 
   const attach = (): boolean => {
@@ -225,13 +225,13 @@ export function makeWidget(id: string, settings: Settings, { element, parent, se
     if (now === region) return true;
     detach();
     region = now;
-    listening = [listen(region, "focusin", engage), listen(region, "pointerdown", engage)];
-    if (form && !isOff(settings.holdSubmit)) listening[2] = guardForm(form, widget);
+    const guards = form && !isOff(settings.holdSubmit) ? guardForm(form, widget, name) : [];
+    listening = [listen(region, "focusin", engage), listen(region, "pointerdown", engage), ...guards];
     return true;
   };
 
   const begin = (): void => {
-    if (settings.execution !== "execute") quietly(start());
+    if (settings.execution !== "execute") handled(start());
     else show("idle");
   };
 
@@ -281,9 +281,4 @@ export function makeWidget(id: string, settings: Settings, { element, parent, se
   attach();
   begin();
   return widget;
-}
-
-/** Nobody waits for it here; whoever wants to know of a failure has been told. */
-function quietly(promise: Promise<unknown>): void {
-  promise.then(undefined, () => 0);
 }

@@ -22,6 +22,9 @@ const CENTER_PX = 1;
 const CAUSE_MS = 1000;
 /** So much may browser and window manager put around a page that is not in their figures. */
 const FRAME_PX = 40;
+/** Inserts up to so long are no words; from this letter on, scripts are written by hand or picked from lists. */
+const MOST_LETTERS = 3;
+const EAST = "\u2e80";
 
 const counts = { pointerMoves: 0, touches: 0, keys: 0, scrolls: 0, clicks: 0, untrusted: 0 };
 const pointer = {
@@ -31,8 +34,12 @@ const pointer = {
   ...{ strokes: 0, straight: 0, even: 0, abrupt: 0 },
   /** Presses of a mouse; shorter than a hand's; after a jump; in the very center; with a pressure that none has. */
   ...{ presses: 0, short: 0, jumps: 0, centred: 0, pressure: 0 },
+  /** Presses of anything that points, with any of its buttons. */
+  downs: 0,
 };
-const typed = { presses: 0, letters: 0, codeless: 0, inserts: 0, bare: 0, lone: 0, focused: 0, unled: 0, filled: 0 };
+const typed = { presses: 0, letters: 0, codeless: 0, inserts: 0, bare: 0, lone: 0, focused: 0, unled: 0 };
+/** Fields with a text at the last submit; the most frames that the page has had. */
+const most = { filled: 0, frames: 0 };
 /** Fields of the page: with a text, for a password, filled in by the browser. */
 const fields = { texts: 0, passwords: 0, autofilled: 0 };
 /** Events of devices, and those that are off the raster of whole milliseconds that the first one was on. */
@@ -100,8 +107,11 @@ let pressedAt: Point | undefined;
 // Moves since the last press.
 let approach = 0;
 let causeMs = -CAUSE_MS;
-// A key went down or up since the last insert.
+// A key went down or up since the last insert, or a button in the page was pressed: it may be a keyboard's.
 let isKeyed = false;
+// Fields with a text at the last check, and those that it reported as filled in.
+let checkedTexts = 0;
+let checkedFilled = 0;
 /** Whether the page was touched before anybody watched. */
 let wasActive: boolean | undefined;
 const downMs: Record<string, number> = {};
@@ -189,6 +199,8 @@ function move(event: PointerEvent): void {
 
 function press(event: PointerEvent): void {
   causeMs = event.timeStamp;
+  isKeyed = true;
+  pointer.downs++;
   if (event.pointerType !== "mouse" || event.button) return;
   readClock(event);
   pressedMs = event.timeStamp;
@@ -248,8 +260,8 @@ function keyEnd({ timeStamp, code }: KeyboardEvent): void {
 function insert({ timeStamp, inputType, isComposing, data }: InputEvent): void {
   if (inputType !== "insertText" || isComposing) return;
   typed.inserts++;
-  // A single letter, while no key went down or up.
-  if (!isKeyed && data?.length === 1) typed.lone++;
+  // A letter or a few, while no key went down or up. Han letters are drawn with a mouse, emojis picked.
+  if (!isKeyed && data && data.length <= MOST_LETTERS && data < EAST) typed.lone++;
   isKeyed = false;
   if (timeStamp - causeMs > CAUSE_MS) typed.bare++;
 }
@@ -273,6 +285,8 @@ const EVENTS: readonly Watch[] = [
   ["keyup", undefined, keyEnd],
   ["beforeinput", undefined, insert],
   ["focusin", undefined, focus],
+  // The page loses the focus to a frame.
+  ["blur", undefined],
 ];
 
 /**
@@ -284,6 +298,8 @@ export function countUntrusted(): void {
 }
 
 const handlers: Record<string, (event: Event) => void> = {};
+
+const countFrames = (): number => (most.frames = Math.max(most.frames, window.length));
 
 /** See what happened before anybody watched. */
 export function replay(events: readonly Event[]): void {
@@ -297,6 +313,7 @@ export function watchInput(): void {
   for (const [type, count, see] of EVENTS) {
     const handle = (handlers[type] = (event: Event): void => {
       if (event.isTrusted) {
+        countFrames();
         if (count) {
           counts[count]++;
           // Scrolling and keys that are held down repeat by a clock, whoever does it.
@@ -307,6 +324,7 @@ export function watchInput(): void {
     });
     listen(window, type, handle, passive);
   }
+  listen(window, "submit", (handlers.submit = isLate), passive);
 }
 
 /** Elements of a selector; none where the browser does not know it. */
@@ -318,23 +336,40 @@ function all(selector: string): readonly HTMLInputElement[] {
   }
 }
 
-function countFields(): void {
+/** Count them; gives back how many have another text than the page came with. */
+function countFields(): number {
+  let changed = 0;
   fields.texts = 0;
-  for (const { value } of all("input:read-write,textarea")) if (value) fields.texts++;
+  for (const { value, defaultValue } of all("input:read-write,textarea")) {
+    if (value) fields.texts++;
+    if (value && value !== defaultValue) changed++;
+  }
   fields.passwords = all("[type=password]").length;
   fields.autofilled = all(":autofill").length;
+  return changed;
 }
 
-/** At a submit: whether fields were filled in since the last check. */
-export function isLate(): boolean {
-  const { texts } = fields;
-  countFields();
-  typed.filled = fields.texts - texts;
-  return typed.filled > 0;
+/** Nothing was pressed that could send a form: pointers also pass over a page by chance. */
+const isUntouched = (): boolean => !counts.keys && !counts.clicks && !counts.touches && !pointer.downs;
+
+/**
+ * At a submit: 0 where the last check knows of the filled fields, 2 where nobody pressed anything. Password managers
+ * and browsers fill in and send by themselves.
+ */
+export function isLate(): number {
+  const changed = countFields();
+  const { texts, passwords, autofilled } = fields;
+  const isAlone = isUntouched();
+  if (texts <= checkedTexts && (!isAlone || !changed || changed === checkedFilled)) return 0;
+  most.filled = changed || texts;
+  return isAlone && !passwords && !autofilled ? 2 : 1;
 }
 
 export function sumInput(): object {
   countFields();
+  checkedTexts = fields.texts;
+  checkedFilled = most.filled;
+  countFrames();
   const distance = begun ? between(at, begun) : 0;
   return {
     ...counts,
@@ -345,6 +380,7 @@ export function sumInput(): object {
     typed: {
       ...typed,
       ...fields,
+      ...most,
       gapMs: keyGaps.median(),
       gapSpread: keyGaps.spread(),
       holdMs: keyHolds.median(),
@@ -352,7 +388,6 @@ export function sumInput(): object {
       // Whether a finger or a key has touched the page, now and before it was watched; frames in it may have been.
       active: isActive(),
       wasActive,
-      frames: window.length,
     },
     clock,
   };

@@ -58,11 +58,12 @@ SUSPECTED_MS = 60 * 60_000
 
 # Properties of the computer that do not change between visits.
 SHAPE = (
-    *("platform", "screen", "hardwareConcurrency", "deviceMemory", "renderer", "languages", "timezone"),
+    *("platform", "screen", "hardwareConcurrency", "renderer", "languages", "timezone"),
     *("touchPoints", "plugins", "userAgent"),
 )
-# The budget of a machine counts by its hardware: a farm can vary headers, languages and time zones without cost.
-HARDWARE = ("platform", "screen", "hardwareConcurrency", "deviceMemory", "renderer", "touchPoints")
+# The budget of a machine counts by its hardware: a farm can vary headers, languages, time zones, windows and zoom
+# without cost.
+HARDWARE, SCREEN = ("platform", "hardwareConcurrency", "renderer", "touchPoints"), ("width", "height")
 # A header that the site's adapter alone sets (`CheckAdmission.see`).
 JA4_HEADER = "x-ja4"
 JA4_NAME = JA4_HEADER.encode()
@@ -157,8 +158,13 @@ class Clusters:
         if shape is not None:
             cluster = await self._count(shape, seen)
             share = self._share(("shape", seen.site), shape)
-            found += [(label, shape) for label in many_labels("cluster.shape", cluster, share)]
-            machine = self._digest(b"machine", site, [signals.get(name) for name in HARDWARE])
+            shaped = many_labels("cluster.shape", cluster, share)
+            # Millions of phones are the same, and most pages that they open are only read.
+            is_phone = browser_class(request.header("user-agent") or "").mobile
+            found += [(label, shape) for label in shaped if not (is_phone and label == "cluster.farm")]
+            screen = read_evidence(signals).part("screen").values
+            hardware = [signals.get(name) for name in HARDWARE] + [screen.get(name) for name in SCREEN]
+            machine = self._digest(b"machine", site, hardware)
             if await self._machines.is_over(machine, seen.network, tokens=machine_tokens, now_ms=now_ms):
                 popular.append(("cluster.budget", shape))
             if signals.get("debugger") is True:

@@ -16,6 +16,8 @@ from tests.unit.browser_check.crowd import CHROME, NOTHING, computer, input_of, 
 pytestmark = pytest.mark.anyio
 MIDNIGHT_MS = NOON_MS // DAY_MS * DAY_MS
 NETWORKS = 10
+ASKED = {"cluster.budget", "cluster.farm"}
+ANDROID = CHROME.replace("Windows NT 10.0; Win64; x64", "Linux; Android 10; K").replace(" Safari", " Mobile Safari")
 
 
 def counted(clock: Any = None) -> Clusters:
@@ -39,7 +41,7 @@ async def silent(clusters: Clusters, visits: int, now_ms: int, **options: int) -
     draw, passed = random.Random(1), 0
     for number in range(visits):
         member = await clusters.observe(1, request(pooled(number)), SIGNALS, moved(draw), now_ms, **options)
-        passed += {"cluster.budget", "cluster.farm"}.isdisjoint(member.labels)
+        passed += ASKED.isdisjoint(member.labels)
     return passed
 
 
@@ -47,10 +49,12 @@ async def test_one_machine_with_a_pool_of_addresses_uses_its_hour_up() -> None:
     assert await silent(counted(), 13_000, NOON_MS) <= LEAST + NETWORKS * PER_NETWORK
 
 
-async def test_a_farm_that_varies_its_headers_and_languages_has_one_budget() -> None:
+async def test_a_farm_that_varies_its_headers_windows_and_languages_has_one_budget() -> None:
     clusters, passed = counted(), 0
     for number in range(3_000):
+        window = {"innerWidth": 800 + number, "outerWidth": 820 + number, "screenX": number, "ratio": number / 1000}
         told = {**SIGNALS, "languages": [f"de-{number}"], "timezone": f"Etc/{number}", "userAgent": str(number)}
+        told |= {"screen": {**SIGNALS["screen"], **window}}
         member = await clusters.observe(1, request(pooled(number), f"{CHROME} {number}"), told, NOTHING, NOON_MS)
         passed += "cluster.budget" not in member.labels
 
@@ -86,6 +90,22 @@ async def test_people_with_one_popular_phone_in_many_networks_are_not_challenged
         labelled += "cluster.budget" in member.labels
 
     assert labelled <= 100
+
+
+async def test_phones_that_only_load_pages_are_not_a_farm_and_have_a_budget_too() -> None:
+    draw, clusters, labelled = random.Random(4), counted(), 0
+    for _ in range(5_000):
+        address = f"100.64.{draw.randrange(250)}.{draw.randrange(1, 255)}"
+        member = await clusters.observe(1, request(address, ANDROID), SIGNALS, NOTHING, NOON_MS)
+        labelled += not ASKED.isdisjoint(member.labels)
+    # An attacker claims to be such a phone.
+    clusters, passed = counted(), 0
+    for number in range(3_000):
+        member = await clusters.observe(1, request(pooled(number), ANDROID), SIGNALS, NOTHING, NOON_MS)
+        passed += ASKED.isdisjoint(member.labels)
+
+    assert labelled == 0
+    assert passed <= LEAST + NETWORKS * PER_NETWORK
 
 
 async def test_people_elsewhere_do_not_pay_for_a_farm_with_their_computer() -> None:

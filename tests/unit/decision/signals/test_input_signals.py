@@ -20,6 +20,7 @@ POINTER = {
     "even": 0,
     "abrupt": 0,
     "presses": 3,
+    "downs": 3,
     "short": 0,
     "jumps": 0,
     "centred": 0,
@@ -47,12 +48,12 @@ HAND = {
 }
 
 
-def found(*, user_agent=LINUX, **changes):
+def found(*, user_agent=LINUX, points=0, **changes):
     interaction = {**HAND}
     for name, change in changes.items():
         interaction[name] = {**HAND[name], **change} if isinstance(change, dict) else change
     signals = {**SOUND, "userAgent": user_agent, "platform": "", "worker": {"userAgent": user_agent}}
-    evidence = {"signals": signals, "interaction": interaction, "instrument": True}
+    evidence = {"signals": {**signals, "touchPoints": points}, "interaction": interaction, "instrument": True}
     labels = observe(make_facts(user_agent=user_agent, evidence=evidence), INTEL).labels
     return {label.partition(".")[2] for label in labels if label.startswith("input.")}
 
@@ -137,7 +138,6 @@ def test_each_trait_gives_its_label(changes, labels):
         (PHONE, {"typed": {"codeless": 20, "active": False}}),
         # An input method's letters, a finger's, a few that were picked.
         (LINUX, {"typed": {"inserts": 72, "lone": 30}}),
-        (LINUX, {"typed": {"lone": 22}, "touches": 1}),
         (PHONE, {"typed": {"lone": 22}}),
         (LINUX, {"typed": {"inserts": 11, "lone": 11}}),
         (LINUX, {"typed": {"inserts": 2, "active": False}}),
@@ -149,12 +149,18 @@ def test_what_people_do_gives_none(user_agent, changes):
     assert found(user_agent=user_agent, **changes) == set()
 
 
+@pytest.mark.parametrize(("points", "labels"), [(10, set()), (None, set()), (0, {"lone_letters"})])
+def test_letters_after_a_touch_are_a_keyboards_on_a_touch_screen(points, labels):
+    assert found(typed={"lone": 22}, touches=1, points=points) == labels
+
+
 IDLE = {**dict.fromkeys(("pointerMoves", "touches", "keys", "clicks"), 0), "pointer": dict.fromkeys(POINTER, 0)}
 
 
-def labels_of(*, screen=None, **typed):
-    """Return the labels of a page that saw no input of a device."""
+def labels_of(*, screen=None, moves=0, downs=0, **typed):
+    """Return the labels of a page that saw no press of a device."""
     sums = {**HAND, **IDLE, "typed": {**dict.fromkeys(TYPED, 0), "active": False, "wasActive": False, **typed}}
+    sums |= {"pointerMoves": moves, "pointer": {**IDLE["pointer"], "moves": moves, "downs": downs}}
     signals = {**SOUND, "screen": {**SOUND["screen"], "isTop": True, **(screen or {})}}
     evidence = {"signals": signals, "interaction": sums, "instrument": True}
     return set(observe(make_facts(evidence=evidence), INTEL).labels)
@@ -178,6 +184,9 @@ def test_a_form_that_is_filled_in_and_sent_without_input_asks():
         {"filled": 3, "autofilled": 1},
         {"filled": 3, "active": True, "wasActive": True},
         {"filled": 3, "active": None, "wasActive": None},
+        # A button in a frame, such as for a payment; paste from the context menu.
+        {"filled": 3, "active": True, "frames": 1},
+        {"filled": 3, "active": True, "downs": 1},
     ],
 )
 def test_what_tools_of_people_fill_in_does_not_ask(typed):
@@ -188,8 +197,13 @@ def test_a_password_field_excuses_no_longer_form():
     assert "input.untouched_form" in labels_of(filled=4, passwords=1)
 
 
-def test_user_activation_without_a_cause_is_a_drivers():
-    assert "browser.unseen_activation" in labels_of(active=True)
+def test_a_frame_and_a_pointer_that_only_passes_over_the_page_excuse_no_filled_form():
+    assert "input.untouched_form" in labels_of(filled=3, moves=40, frames=2)
+
+
+@pytest.mark.parametrize("moves", [0, 40])
+def test_user_activation_without_a_cause_is_a_drivers(moves):
+    assert "browser.unseen_activation" in labels_of(active=True, moves=moves)
 
 
 @pytest.mark.parametrize(
@@ -198,6 +212,8 @@ def test_user_activation_without_a_cause_is_a_drivers():
         ({"active": True, "frames": 1}, {}),
         ({"active": True}, {"isTop": False}),
         ({"active": True, "wasActive": True}, {}),
+        # Paste from the context menu.
+        ({"active": True, "downs": 1}, {}),
         ({"active": False}, {}),
     ],
 )
@@ -205,7 +221,7 @@ def test_user_activation_that_the_page_cannot_see_the_cause_of_is_nothing(typed,
     assert "browser.unseen_activation" not in labels_of(screen=screen, **typed)
 
 
-@pytest.mark.parametrize("seen", ["pointerMoves", "touches", "keys", "clicks"])
+@pytest.mark.parametrize("seen", ["touches", "keys", "clicks"])
 def test_user_activation_after_an_event_is_nothing(seen):
     changed = {**HAND, **IDLE, seen: 1, "typed": {**TYPED, "active": True}}
     signals = {**SOUND, "screen": {**SOUND["screen"], "isTop": True}}

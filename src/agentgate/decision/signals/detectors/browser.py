@@ -167,9 +167,8 @@ def _debugger(signals: EvidencePart, _request: SignalInput) -> bool:
 def _unseen_activation(evidence: EvidencePart) -> bool:
     """Return whether the browser reports user activation, and the page, which has no frames, saw no cause of it."""
     interaction, screen = evidence.part("interaction"), evidence.part("signals").part("screen")
-    typed = interaction.part("typed")
-    is_alone = screen.is_true("isTop") and typed.number("frames") == 0
-    return is_alone and typed.is_true("active") and is_untouched(interaction)
+    is_active = interaction.part("typed").is_true("active")
+    return screen.is_true("isTop") and is_active and is_untouched(interaction)
 
 
 def _permission_mismatch(signals: EvidencePart, _request: SignalInput) -> bool:

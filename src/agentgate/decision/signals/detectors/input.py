@@ -37,8 +37,9 @@ EVEN_PRESSES = 0.06
 # So many of the traits of a robot's presses and keys at once.
 ROBOTIC_TRAITS = 3
 
-# Statistics of what devices do. Scrolling and focus are not among them, because scripts can cause both.
-TOUCHES = ("pointerMoves", "touches", "keys", "clicks")
+# Statistics of what sends a form or activates a page. A pointer also passes over a page by chance, and scripts can
+# cause scrolling and focus.
+PRESSES = ("touches", "keys", "clicks")
 
 Check = Callable[[EvidencePart, SignalInput], bool]
 
@@ -170,15 +171,20 @@ def _untouched_text(interaction: EvidencePart, request: SignalInput) -> bool:
 
 
 def _lone_letters(interaction: EvidencePart, request: SignalInput) -> bool:
-    typed, touches = interaction.part("typed"), interaction.number("touches") or 0
-    return not request.user_agent.mobile and touches == 0 and _share(typed, "lone", "inserts", LEAST_LETTERS) >= MOST
+    typed, signals = interaction.part("typed"), read_evidence(request.facts.evidence).part("signals")
+    # A driver can send touches to a screen that knows none.
+    is_touched = bool(interaction.number("touches")) and signals.number("touchPoints") != 0
+    is_lone = _share(typed, "lone", "inserts", LEAST_LETTERS) >= MOST
+    return is_lone and not is_touched and not request.user_agent.mobile
 
 
 def is_untouched(interaction: EvidencePart) -> bool:
-    """Return whether the page saw no input of a device, though it watched from before the first one."""
-    pressed = interaction.part("pointer").number("presses") or 0
-    before = interaction.part("typed").is_false("wasActive")
-    return before and not pressed and not any(interaction.number(name) for name in TOUCHES)
+    """Return whether the page saw no press of a key, button or finger, though it watched from before the first one."""
+    typed, pressed = interaction.part("typed"), interaction.part("pointer").number("downs") or 0
+    # A press in a frame activates the page too.
+    may_be_framed = typed.is_true("active") and (typed.number("frames") or 0) > 0
+    is_watched = typed.is_false("wasActive") and not may_be_framed
+    return is_watched and not pressed and not any(interaction.number(name) for name in PRESSES)
 
 
 def _untouched_form(interaction: EvidencePart, _request: SignalInput) -> bool:
