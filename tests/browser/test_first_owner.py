@@ -42,7 +42,7 @@ def test_the_link_leads_to_an_account_and_its_first_site(empty: RunningService, 
     expect(page.get_by_text("Before").first).to_be_visible()
 
 
-def test_an_owner_without_a_site_enters_its_address_and_nothing_else(empty: RunningService, page: Page) -> None:
+def test_an_owner_without_a_site_enters_only_its_address(empty: RunningService, page: Page) -> None:
     page.goto(empty.operator.post("/v1/admin/setup-link").json()["setupUrl"])
     page.fill("#email", "owner@shop.example")
     page.fill("#password", "correct horse battery staple")

@@ -310,7 +310,7 @@ def test_the_command_names_blocked_senders_and_clients_of_a_site(tmp_path, shop:
 
 
 @pytest.mark.parametrize("wrong", [["ftp://x"], ["shop.example"], ["http://x", "--protected-path", "login"]])
-def test_what_is_not_an_address_or_path_is_rejected(tmp_path, wrong: list[str]) -> None:
+def test_malformed_addresses_and_paths_are_rejected(tmp_path, wrong: list[str]) -> None:
     done = agentgate(tmp_path, "doctor", *wrong)
 
     assert done.returncode == 2
