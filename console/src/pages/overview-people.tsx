@@ -12,6 +12,14 @@ import { kindOf } from "./causes";
 
 const TOP = 5;
 
+interface Shown {
+  analytics: SiteAnalytics;
+  earlier: SiteAnalytics | null | undefined;
+  siteKey: string;
+  /** The range of the page, for links. */
+  link: string;
+}
+
 function byKind(causes: Cause[]) {
   const sums = new Map<string, { count: number; would: number }>();
   for (const { rule, refused, wouldRefuse } of causes) {
@@ -61,15 +69,7 @@ function People({ analytics, siteKey }: { analytics: SiteAnalytics; siteKey: str
   );
 }
 
-function Bots({
-  analytics,
-  earlier,
-  siteKey,
-}: {
-  analytics: SiteAnalytics;
-  earlier: SiteAnalytics | null | undefined;
-  siteKey: string;
-}) {
+function Bots({ analytics, earlier, siteKey, link }: Shown) {
   const found = useQuery<SuggestionList>(siteKey, (signal) => api.get(`/sites/${siteKey}/suggestions`, {}, signal));
   const { causes, refusedPrograms } = analytics.top;
   const known = new Set(earlier?.top.refusedPrograms.map(({ name }) => name));
@@ -79,7 +79,15 @@ function Bots({
     if (program && owner) owners.set(program, (owners.get(program) ?? new Set()).add(owner));
   }
   return (
-    <Card title={t("bots.title")} lead={t("bots.lead")}>
+    <Card
+      title={t("bots.title")}
+      lead={t("bots.lead")}
+      side={
+        <a class="s" href={`${siteHref(siteKey, "ai-traffic")}?${link}`}>
+          {t("page.ai-traffic")}
+        </a>
+      }
+    >
       <div class="in stack">
         <Bars items={byKind(causes)} total={analytics.gateway.requests} empty={t("overview.whyNone")} />
         {refusedPrograms.length > 0 && (
@@ -108,7 +116,7 @@ function Bots({
 }
 
 /** The two cards. `earlier` is the period before, to find what is new. */
-export function Harm(props: { analytics: SiteAnalytics; earlier: SiteAnalytics | null | undefined; siteKey: string }) {
+export function Harm(props: Shown) {
   return (
     <div class="cols">
       <People {...props} />

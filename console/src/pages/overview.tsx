@@ -399,7 +399,7 @@ export default function Overview() {
           <Skeleton />
         )}
       </section>
-      {analytics.data && <Harm analytics={analytics.data} earlier={earlier.data} siteKey={siteKey} />}
+      {analytics.data && <Harm analytics={analytics.data} earlier={earlier.data} siteKey={siteKey} link={link} />}
       <Suggestions siteKey={siteKey} enforces={site?.mode === "enforce"} />
       {analytics.data ? (
         <Lists analytics={analytics.data} siteKey={siteKey} link={link} />

@@ -31,14 +31,18 @@ UNUSED_BY_OPERATORS = {
     "POST /v1/admin/setup-link": "before the first owner exists, the link is made by `agentgate setup-link`",
 }
 CALL = re.compile(r"api\s*\.(get|post|put|patch|delete|text)(?:<[^(]*>)?\(\s*[`\"]([^`\"?]+)")
+# The table of members gets the place of the members in the API from its page.
+BASE = re.compile(r"\bmembersAt=\{?[`\"]([^`\"]+)")
 ADDRESS = re.compile(r"(?:address|fetch)\(\s*[`\"]([^`\"?]+)")
 
 
 def calls_in(paths: Iterable[Path], prefix: str) -> set[str]:
     """Return method and path of every call in the sources, with `{}` for whatever is put into the path."""
     found = set()
-    for path in paths:
-        text = path.read_text("utf-8")
+    texts = [path.read_text("utf-8") for path in paths]
+    bases = {base for text in texts for base in BASE.findall(text)}
+    placed = [text.replace("${membersAt}", base).replace("(membersAt,", f"(`{base}`,") for text in texts for base in bases]
+    for text in placed:
         calls = [("GET" if method == "text" else method.upper(), at) for method, at in CALL.findall(text)]
         for method, at in [*calls, *(("GET", at) for at in ADDRESS.findall(text))]:
             full = at if at.startswith("/v1/") else f"{prefix}{at}"

@@ -30,7 +30,7 @@ function Members({ customer, loaded }: Shown) {
   const [inviting, setInviting] = useState(false);
   return (
     <MemberTable
-      base={`/customers/${customer.id}/members`}
+      membersAt={`/customers/${customer.id}/members`}
       account={customer.name}
       rows={customer.memberList}
       loaded={loaded}

@@ -18,7 +18,7 @@ export const ROLES: AccountRole[] = ["owner", "admin", "member", "readonly"];
 
 interface Shown {
   /** Where the members are in the API. */
-  base: string;
+  membersAt: string;
   account: string;
   rows: Member[];
   loaded: Pick<Loaded<unknown>, "data" | "error" | "loading" | "reload">;
@@ -66,7 +66,7 @@ function Role({ row, shown, onChange }: { row: Member; shown: Shown; onChange: (
 }
 
 export function MemberTable(shown: Shown) {
-  const { base, rows, loaded, me } = shown;
+  const { membersAt, rows, loaded, me } = shown;
   const act = useAction(loaded.reload);
   const [removing, setRemoving] = useState<Member | null>(null);
   const [changing, setChanging] = useState<RoleChange | null>(null);
@@ -75,7 +75,7 @@ export function MemberTable(shown: Shown) {
   // Operators see the link, which they may have to pass on; for members it is in the mail.
   const resend = ({ userId, email }: Member) =>
     void api
-      .post<{ inviteUrl?: string } | undefined>(`${base}/${userId}/resend-invite`)
+      .post<{ inviteUrl?: string } | undefined>(`${membersAt}/${userId}/resend-invite`)
       .then((made) => {
         if (made?.inviteUrl) setLink({ email, url: made.inviteUrl });
         toast(t("mem.resent", { email }));
@@ -84,7 +84,7 @@ export function MemberTable(shown: Shown) {
       .catch(toastError);
   const invite = async (form: FormData) => {
     const email = String(form.get("email")).trim();
-    const made = await api.post<Partial<MemberInviteResult>>(base, { email, role: form.get("role") });
+    const made = await api.post<Partial<MemberInviteResult>>(membersAt, { email, role: form.get("role") });
     if (made.inviteUrl) setLink({ email, url: made.inviteUrl });
     toast(t("req.approved", { email }));
     shown.onInvited();
@@ -95,10 +95,10 @@ export function MemberTable(shown: Shown) {
     setRemoving(null);
     if (leaving)
       void api
-        .delete(`${base}/${member.userId}`)
+        .delete(`${membersAt}/${member.userId}`)
         .then(() => location.assign(HOME))
         .catch(toastError);
-    else act(() => api.delete(`${base}/${member.userId}`), t("mem.removed", { email: member.email }));
+    else act(() => api.delete(`${membersAt}/${member.userId}`), t("mem.removed", { email: member.email }));
   };
   return (
     <>
@@ -119,7 +119,7 @@ export function MemberTable(shown: Shown) {
           // What the list shows is the stored role again until the change is made.
           if (role === undefined) return loaded.reload();
           act(
-            () => api.patch(`${base}/${row.userId}`, { role }),
+            () => api.patch(`${membersAt}/${row.userId}`, { role }),
             t("mem.changed", { email: row.email, role: t(`role.${role}`) }),
           );
         }}

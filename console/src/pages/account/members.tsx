@@ -41,7 +41,7 @@ export default function Members() {
           })}
       </Head>
       <MemberTable
-        base="/members"
+        membersAt="/members"
         account={account.value?.name ?? ""}
         rows={rows}
         loaded={members}
