@@ -14,6 +14,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agentgate.browser_check.clusters import Clusters
 from agentgate.browser_check.scrutiny import SILENT_OF_ADDRESS, SILENT_OF_NETWORK
@@ -41,7 +42,7 @@ ATTACKERS = (
 )
 PERSON = ("chromium", "chromium curved")
 HOUR_S = 3600
-TRIES = 8_000
+TRIES = 5_000
 # Processes that a driver leaves become children of this one, so that their CPU time is counted when they end.
 PR_SET_CHILD_SUBREAPER = 36
 LEFT_S = 10.0
@@ -82,14 +83,16 @@ def used_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-async def budget(addresses: tuple[str, ...]) -> int:
-    """Return how many checks of one machine pass in an hour without an interactive challenge."""
+async def budget(addresses: tuple[str, ...], *, is_forged: bool = False) -> int:
+    """Return how many checks of one machine, or of one that forges another each time, pass in an hour silently."""
     clock = SystemClock()
     cache = MemorySharedCache(clock)
     limiter, clusters, passed = Limiter(cache, clock), Clusters(cache), 0
     draw, now_ms = random.Random(1), clock.now_ms()
-    signals = {"platform": "Linux x86_64", "screen": {"width": 1366, "height": 768}, "userAgent": AGENT}
+    signals: dict[str, Any] = {"platform": "Linux x86_64", "screen": {"width": 1366, "height": 768}, "userAgent": AGENT}
     for number in range(TRIES):
+        if is_forged:
+            signals["screen"] = {"width": 800 + number, "height": 600 + number}
         address = addresses[number % len(addresses)]
         request = Request(
             method="POST",
@@ -167,7 +170,10 @@ def main() -> None:
                 seen = [result for result in results if not result.skipped]
                 tokens, tries = sum(result.tokens for result in seen), sum(result.sessions for result in seen)
                 print(row(attacker, Spent(tries, tokens, used_s() - before_s, sent), budgets), flush=True)
-            print(row("farm: stock browser, page calls the SDK", farm(lab, folder, options.seconds), budgets))
+            spent = farm(lab, folder, options.seconds)
+            print(row("farm: stock browser, page calls the SDK", spent, budgets))
+            forged = asyncio.run(budget(POOL[:1], is_forged=True)), asyncio.run(budget(POOL, is_forged=True))
+            print(row("farm that forges another machine for each check", spent, forged))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,29 @@ STRICT = (
     ("privacy.fingerprintingProtection", True),
     ("network.cookie.cookieBehavior", 5),
 )
+# Dictation by an extension: phrases appear in the field that has the focus.
+DICTATION = """
+const PHRASES = {
+  name: ['Maria ', 'Lopez'],
+  email: ['maria@mail', '.example'],
+  message: ['Do you ', 'ship to ', 'islands', ' too'],
+};
+document.addEventListener('focusin', (event) => {
+  const phrases = PHRASES[event.target.id] ?? [];
+  phrases.forEach((phrase, at) => setTimeout(() => document.execCommand('insertText', false, phrase), 1200 + 700 * at));
+});
+"""
+# An extension that fills in its owner's name and address, who writes the message.
+FILLER = """
+setTimeout(() => {
+  for (const [id, text] of [['name', 'Maria Lopez'], ['email', 'maria@mail.example']]) {
+    const field = document.getElementById(id);
+    field.value = text;
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+    field.dispatchEvent(new Event('change', { bubbles: true }));
+  }
+}, 1500);
+"""
 RESIST = (("privacy.resistFingerprinting", True),)
 
 
@@ -34,7 +57,8 @@ class Persona:
     setup: Setup = field(default_factory=Setup)
     hand: Hand = CURVED
     # pointer: clicks into each field; tabs: clicks the first and uses Tab for the others; keyboard: no pointer at all;
-    # paste: pastes the text; short: sends with little more than a click.
+    # paste: pastes the text; short: sends with little more than a click; dictate: an extension inserts text;
+    # message: clicks into the last field alone.
     way: str = "pointer"
     screen: tuple[int, int] = (1366, 768)
     dpi: int = 96
@@ -80,6 +104,11 @@ PERSONAS = (
     ),
     Persona("chromium screen reader", HELD_OUT, hand=READER, way="keyboard"),
     Persona("firefox screen reader", TUNING, _c(browser="firefox"), hand=READER, way="keyboard"),
+    Persona("chromium zoom 2", TUNING, _c(zoom=2.0, window=(1800, 1000)), screen=(1920, 1080)),
+    Persona("chromium dictation", HELD_OUT, _c(extension=DICTATION), way="dictate"),
+    Persona("chromium dictation at load", TUNING, _c(extension=DICTATION), way="dictate", check="load"),
+    Persona("chromium filler at load", HELD_OUT, _c(extension=FILLER), way="message", check="load"),
+    Persona("chromium keyboard only at load", TUNING, way="keyboard", check="load"),
     Persona("webkit curved", HELD_OUT, _c(browser="webkit")),
     Persona("webkit tabs slow", TUNING, _c(browser="webkit"), hand=SLOW, way="tabs"),
     Persona("webkit private", HELD_OUT, _c(browser="webkit", private=True), hand=STEADY),

@@ -87,8 +87,13 @@ async def visit(job: Job, words: list[str], port: int) -> None:
             await tab.call("Page.enable")
         await until_places(job)
         if "gesture" in words:
+            if "moved" in words:
+                await tab.mouse("mouseMoved", 320, 240)
             await by_script(tab, job)
             return
+        if "touch" in words:
+            await tab.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": 240, "y": 90}])
+            await tab.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
         at = (200.0, 120.0)
         for name, text in (("name", job.name), ("email", job.email), ("message", job.text), ("send", "")):
             place = state(job)["report"]["places"][name]
@@ -103,6 +108,8 @@ async def visit(job: Job, words: list[str], port: int) -> None:
             await asyncio.sleep(0.2)
 
 
+# Letters that are inserted at once.
+PIECES = {"letters": 1, "pairs": 2}
 FILL = "Object.entries(TEXTS).forEach(([id, text]) => (document.getElementById(id).value = text));"
 
 
@@ -146,9 +153,10 @@ async def write(tab: Tab, text: str, words: list[str], rng: random.Random) -> No
     """Type: key by key like a hand, or all at once."""
     if not text:
         return
-    if "letters" in words:
-        for letter in text:
-            await tab.call("Input.insertText", text=letter)
+    size = next((size for word, size in PIECES.items() if word in words), 0)
+    if size:
+        for at in range(0, len(text), size):
+            await tab.call("Input.insertText", text=text[at : at + size])
             await asyncio.sleep(rng.uniform(0.05, 0.2))
         return
     if "hand" not in words:

@@ -12,6 +12,8 @@ from bench.adversaries.motion import Hand, move, type_text
 from bench.adversaries.personas import BY_NAME, Persona
 
 MOST_TABS = 25
+# The longest text that the dictating extension inserts takes 3.3 s.
+DICTATION_S = 4.5
 
 
 class Visitor:
@@ -117,6 +119,13 @@ class Visitor:
         if way == "short":
             to("name")
             self.write(job.name.split()[0])
+        elif way == "dictate":
+            for name in ("name", "email", "message"):
+                to(name)
+                time.sleep(DICTATION_S)
+        elif way == "message":
+            to("message")
+            self.write(job.text)
         else:
             to("name")
             self.think(0.4)

@@ -54,6 +54,8 @@ class Setup:
     timezone: str = ""
     # CPU limit in percent of one core. 0: no limit.
     processor: int = 0
+    # The content script of an extension.
+    extension: str = ""
 
     @property
     def scale(self) -> float:
@@ -122,11 +124,24 @@ def _chromium(setup: Setup, path: str, folder: Path) -> list[str]:
     ]
     if setup.density != 1:
         arguments.append(f"--force-device-scale-factor={setup.density}")
+    if setup.extension:
+        arguments.append(f"--load-extension={_write_extension(folder, setup.extension)}")
+        arguments.append("--disable-features=DisableLoadExtensionCommandLineSwitch")
     if setup.private:
         arguments.append("--incognito")
     if setup.locale:
         arguments.append(f"--lang={setup.locale.split(',')[0]}")
     return arguments
+
+
+def _write_extension(folder: Path, script: str) -> Path:
+    extension = folder / "extension"
+    extension.mkdir()
+    scripts = [{"matches": ["http://127.0.0.1/*"], "js": ["content.js"], "run_at": "document_idle"}]
+    manifest = {"manifest_version": 3, "name": "Helper", "version": "1", "content_scripts": scripts}
+    (extension / "manifest.json").write_text(json.dumps(manifest))
+    (extension / "content.js").write_text(script)
+    return extension
 
 
 def _firefox(setup: Setup, path: str, folder: Path) -> list[str]:
