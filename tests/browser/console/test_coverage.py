@@ -41,7 +41,9 @@ def calls_in(paths: Iterable[Path], prefix: str) -> set[str]:
     found = set()
     texts = [path.read_text("utf-8") for path in paths]
     bases = {base for text in texts for base in BASE.findall(text)}
-    placed = [text.replace("${membersAt}", base).replace("(membersAt,", f"(`{base}`,") for text in texts for base in bases]
+    placed = [
+        text.replace("${membersAt}", base).replace("(membersAt,", f"(`{base}`,") for text in texts for base in bases
+    ]
     for text in placed:
         calls = [("GET" if method == "text" else method.upper(), at) for method, at in CALL.findall(text)]
         for method, at in [*calls, *(("GET", at) for at in ADDRESS.findall(text))]:
