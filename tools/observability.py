@@ -281,6 +281,7 @@ PANELS = (
                 "network lists: {{source}} {{result}} in an hour",
             ),
             (f"sum by (result) (increase({s.BLOCK_FEED.shown}[1h]))", "feed for firewalls: {{result}} in an hour"),
+            (f"sum by (result) (increase({s.DECOYS.shown}[1h]))", "decoys: {{result}} in an hour"),
         ),
     ),
     Panel("Time in jobs", "percentunit", ((_rate(s.JOB_SECONDS, "task"), "{{task}}"),)),

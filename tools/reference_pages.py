@@ -74,6 +74,10 @@ SOURCES = {
     "privacy_pass": "Private access tokens",
     "rate": "Rates",
     "agent": "Agents",
+    "ai": "AI use",
+    "robots": "robots.txt",
+    "decoy": "Decoys",
+    "site": "Load of the site",
     "receipt": "Tokens and clearances",
     "content": "Content",
     "list": "Site lists",
@@ -83,6 +87,7 @@ SOURCES = {
 
 def labels_page(notice: str) -> str:
     """Return the page of all labels, by source."""
+    assert {label.source for label in LABELS} <= SOURCES.keys(), "a source without a title"
     lines = [
         f"<!-- {notice} -->",
         "",

@@ -55,6 +55,20 @@ def test_what_is_wrong_is_shown_in_one_line(service, run):
     assert "site_not_found" in run("protect", "site_nowhere").stderr
 
 
+def test_one_line_switches_decoys_on_and_prints_what_to_add(service, run):
+    key = create_site(service)
+    read = lambda: service.operator.get(f"/v1/admin/sites/{key}").json()  # noqa: E731
+
+    told = run("decoys", key)
+    assert told.returncode == 0, told.stderr
+    found = read()
+    assert found["decoys"] is True
+    assert found["decoy"]["html"] in told.stdout
+    assert found["decoy"]["robotsTxt"] in told.stdout
+    assert run("decoys", key, "--off").stdout == f"{key}: decoys are off\n"
+    assert read()["decoys"] is False
+
+
 def test_one_line_shows_and_sets_the_ai_use(service, run):
     key = create_site(service)
 

@@ -233,6 +233,7 @@ ADDED_FIELDS = {
         "privateTokenIssuers": 7,
         "suggestions": 9,
         "blockFeed": 9,
+        "decoys": 9,
         "aiUse": 10,
         "machineTokensPerHour": 7,
         "assistants": 7,

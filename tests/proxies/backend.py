@@ -113,6 +113,9 @@ class EchoSite(_Listening):
         self.status = b"200 OK"
         # Header lines added to each response.
         self.more_headers = b""
+        # If set, sent instead of the request.
+        self.page = b""
+        self.media_type = b"application/json"
         # Number of connections upgraded to HTTP/2, on which any further request would get a response.
         self.tunnels = 0
 
@@ -131,9 +134,10 @@ class EchoSite(_Listening):
                 while data := stream.read1(4096):
                     connection.sendall(data)
                 return
-            page = json.dumps([asked.method, asked.target, asked.headers, asked.body.decode("latin-1")]).encode()
-            head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n" % (
+            page = self.page or json.dumps([*asked[:3], asked.body.decode("latin-1")]).encode()
+            head = b"HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s\r\n" % (
                 self.status,
+                self.media_type,
                 len(page),
                 self.more_headers,
             )

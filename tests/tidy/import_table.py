@@ -24,7 +24,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "decision": ("threat_data", "signals", "rates", "scoring", "snapshot_refresher"),
     "browser_check": ("tokens", "instrument", "probes", "issue", "verify"),
     "agents": ("signing", "policy_checker", "handoff", "submit"),
-    "gateway": ("request", "appeals", "suggestions", "notices", "challenge_page", "block_feed"),
+    "gateway": ("request", "appeals", "suggestions", "notices", "challenge_page", "block_feed", "decoys"),
     "pages": ("documentation", "reference", "web_app", "account"),
 }
 

@@ -751,6 +751,7 @@ export interface CustomerSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   blockFeed?: boolean;
+  decoys?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;
@@ -1869,6 +1870,7 @@ export interface OwnSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   blockFeed?: boolean;
+  decoys?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;
@@ -2446,6 +2448,7 @@ export interface SiteChange {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   blockFeed?: boolean;
+  decoys?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;
@@ -2453,7 +2456,13 @@ export interface SiteChange {
   underAttack?: boolean;
 }
 
-/** Everything about one site. */
+/** A line of HTML for the site's pages, which does not change, and the line of robots.txt that forbids decoys. */
+export interface SiteDecoy {
+  html: string;
+  robotsTxt: string;
+}
+
+/** Everything about one site. `decoy` is present if `decoys` is on. */
 export interface SiteDetail {
   id: string;
   customerId: string;
@@ -2477,6 +2486,7 @@ export interface SiteDetail {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   blockFeed?: boolean;
+  decoys?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;
@@ -2494,6 +2504,7 @@ export interface SiteDetail {
   changes: ConfigChange[];
   rules: RulesSummary;
   tokenIssuers?: TokenIssuerStatus[];
+  decoy?: SiteDecoy;
 }
 
 /** Scores of a site: ten bins from 0 to 1, before and in the last hour. `index` is null with too few requests. */
@@ -2556,6 +2567,7 @@ export interface SiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   blockFeed?: boolean;
+  decoys?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;
@@ -2639,6 +2651,7 @@ export interface SiteSummary {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   blockFeed?: boolean;
+  decoys?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;

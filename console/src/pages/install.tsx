@@ -251,6 +251,14 @@ export default function Install() {
               ) : (
                 <Snippets stack={stack} site={data} />
               )}
+              {data.decoy && (
+                <>
+                  <h3>{t("install.decoys")}</h3>
+                  <p class="s soft">{t(proxy === "nginx" ? "install.decoysNginx" : "install.decoysHelp")}</p>
+                  {proxy !== "nginx" && <Code name="HTML" text={data.decoy.html} />}
+                  <Code name="robots.txt" text={data.decoy.robotsTxt} />
+                </>
+              )}
             </div>
           </li>
           <li class={live ? "done" : undefined} aria-current={chosen && !live ? "step" : undefined}>

@@ -61,6 +61,7 @@ function editedOf(site: SiteDetail): Edited {
     formMethodOverride: site.formMethodOverride,
     suggestions: site.suggestions ?? true,
     blockFeed: site.blockFeed ?? false,
+    decoys: site.decoys ?? false,
     actions: Object.entries(site.actions).map(([name, action]) => ({
       name,
       browserRequired: action.browserRequired,
@@ -109,6 +110,7 @@ function changeOf(edited: Edited): SiteChange {
     formMethodOverride: edited.formMethodOverride,
     suggestions: edited.suggestions,
     blockFeed: edited.blockFeed,
+    decoys: edited.decoys,
     actions: Object.fromEntries(
       edited.actions
         .filter((row) => row["name"])

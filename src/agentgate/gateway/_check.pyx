@@ -101,6 +101,7 @@ cdef Slot VIEW_BROKEN = slot_of(SiteView, "broken")
 cdef Slot VIEW_CAPTURES_FEATURES = slot_of(SiteView, "captures_features")
 cdef Slot VIEW_BLOCK_FEED = slot_of(SiteView, "block_feed")
 cdef Slot SITE_VIEW = slot_of(SiteSnapshot, "view")
+cdef Slot SITE_DECOYS = slot_of(SiteSnapshot, "decoys")
 cdef Slot SITE_TRAITS = slot_of(SiteSnapshot, "traits")
 cdef Slot SITE_COOKIE_NAME = slot_of(SiteSnapshot, "cookie_name")
 cdef Slot PAGE_KIND = slot_of(SitePage, "kind")
@@ -374,7 +375,7 @@ cdef class CompiledCheck:
         """Decide about a request whose caller and headers are known: `GatewayCheck._judge`."""
         cdef object check = self._check
         cdef object site, page, kind, visitor, counted, url, address, methods, shown = None, parts = COUNTED, traits
-        cdef object key, made, started_ns, pending, visitor_rank, network_rank
+        cdef object key, made, started_ns, pending, visitor_rank, network_rank, labels
         cdef object visitor_rate, network_rate
         cdef Py_ssize_t cookie_count = 0, at
         cdef CountedRates rates
@@ -431,11 +432,14 @@ cdef class CompiledCheck:
         traits = get(site, SITE_TRAITS)
         if traits is not None:
             traits = check._read_traits(traits, (fingerprint, agent, tongues), page, visitor, NO_FIELDS)
+        labels = get(visitor, VISITOR_LABELS)
+        if get(site, SITE_DECOYS):
+            labels = check._read_labels(page, fingerprint, visitor, NO_FIELDS, now)
         key = (
             kind,
             get(fingerprint, FINGERPRINT_KIND),
             self._cookie_ranks[cookie_count],
-            get(visitor, VISITOR_LABELS),
+            labels,
             shown,
             visitor_rank,
             network_rank,
@@ -460,6 +464,7 @@ cdef class CompiledCheck:
                 started_ns,
                 NO_FIELDS,
                 traits or NO_TRAITS,
+                labels is not get(visitor, VISITOR_LABELS),
             )
             made = check._decide(pending, key)
         if get(get(made, DECISION_DECIDED), DECIDED_LIMITS):

@@ -1,6 +1,6 @@
 """Responses of the gateway to the proxy: status, headers, and a small body for denials."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -68,7 +68,9 @@ class Answers:
             headers.append((b"x-service-message", ruling.hint.encode("latin-1", "replace")))
         return HotReply(401, [each for each in headers if each[0] not in _OF_BODY], b"")
 
-    def prepare(self, ruling: Ruling, *, is_ok_200: bool, word: bytes | None = None) -> tuple[bytes, bytes, bytes]:
+    def prepare(
+        self, ruling: Ruling, *, is_ok_200: bool, word: bytes | None = None, more: Sequence[tuple[bytes, bytes]] = ()
+    ) -> tuple[bytes, bytes, bytes]:
         """Return the encoded response in three parts: before the date, between it and the decision ID, and the end.
 
         With SEALED as the word, the seal is missing: it goes before the end.
@@ -76,6 +78,7 @@ class Answers:
         ok = b"ok=200" if is_ok_200 else b""
         reply = self.write(ruling, None, ok=ok) if word is None else self.deny(ruling, None, word)
         written = reply.written or write_headers([each for each in reply.headers if each != SEAL_TO_COME])
+        written += write_headers(list(more))
         start, end = write_around(msgspec.structs.replace(reply, written=written))
         return start, written + b"x-service-decision-id: ", b"\r\n" + end
 

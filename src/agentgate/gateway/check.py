@@ -62,7 +62,7 @@ from agentgate.http.bearer_secret import bearer_secret
 from agentgate.http.connection.fast_functions import HotRequest, Reply, Taker
 from agentgate.http.connection.head import Cut, cut, lines, split, with_key
 from agentgate.http.connection.loop_budget import LoopBudget
-from agentgate.lib.clock import Clock
+from agentgate.lib.clock import DAY_MS, Clock
 from agentgate.lib.compiled import MODULES, is_stale, load_compiled
 from agentgate.sites.credentials.fleets import FleetCaller
 from agentgate.sites.directory import SiteCaller, SiteDirectory, SiteView
@@ -103,7 +103,7 @@ class GatewayCheck:
         self._earn = decider.earn
         self._receipts = receipts
         self._event_log = event_log
-        self._noted = NotedRequests(event_log)
+        self._noted, self._decoys = NotedRequests(event_log), event_log.decoys
         self._clock = clock
         self._answers = Answers()
         self._undecided = UndecidedAnswers(self._answers)
@@ -294,11 +294,12 @@ class GatewayCheck:
         if kind.open_path is not None:
             page = open_path(self._decider, fingerprint, page, visitor, now_ms)
             kind = page.kind
+        labels = visitor.labels if not site.decoys else self._read_labels(page, fingerprint, visitor, fields, now_ms)
         key: DecisionKey = (
             kind,
             fingerprint.kind,
             snapshot.cookie_ranks[cookie_count],
-            visitor.labels,
+            labels,
             shown,
             snapshot.visitor_ranks[visitor_rate],
             snapshot.network_ranks[network_rate],
@@ -311,9 +312,10 @@ class GatewayCheck:
         cached = None if fingerprint.waits else snapshot.decisions.young.get(key) or snapshot.decisions.promote(key)
         if cached is None or view.captures_features:
             rates, traits = Rates(visitor_rate, network_rate, parts), key[-1] or NO_TRAITS
-            own = _with_own_figures(fingerprint, given, view)
+            own, has_opened = _with_own_figures(fingerprint, given, view), labels is not visitor.labels
             pending = PendingCheck(
-                view, own, page, visitor, counted, rates, shown, cookie_count, now_ms, started_ns, fields, traits
+                *(view, own, page, visitor, counted, rates, shown, cookie_count),
+                *(now_ms, started_ns, fields, traits, has_opened),
             )
             if fingerprint.waits:
                 self.misses["decisions"] += 1
@@ -369,6 +371,14 @@ class GatewayCheck:
         return snapshot.decisions.put(key, made) if pending.fingerprint.is_plain else made
 
     # Caches that are filled on a miss.
+
+    def _read_labels(
+        self, page: SitePage, fingerprint: HeaderFingerprint, visitor: Visitor, fields: Fields, now_ms: int
+    ) -> tuple[str, ...]:
+        """Return the labels of the address, and one if the client opened a decoy; only of sites that have some."""
+        if page.kind.is_decoy:
+            self._decoys.note(page.kind, fingerprint, visitor, fields or self._split(fingerprint.kind.form))
+        return self._decoys.labels_of(visitor, fingerprint.tag, now_ms)
 
     def _read_traits(
         self,
@@ -457,7 +467,7 @@ class GatewayCheck:
         self.budget.is_refreshed = True
 
     def _refresh(self) -> None:
-        """Replace the snapshot if threat data, models or keys are others by now."""
+        """Replace the snapshot if threat data, models, keys or the day are others by now."""
         self._is_stale_now = monotonic() - self._sites.looked_s > STALE_S
         decider, keyring, snapshot = self._decider, self._receipts.keyring, self._snapshot
         if decider.intel.current is not snapshot.intel or decider.models.view is not snapshot.models:
@@ -466,6 +476,7 @@ class GatewayCheck:
             self._generation = keyring.generation
             if current_keys(keyring) != snapshot.keys:
                 self._take(Snapshot(snapshot.intel, snapshot.models, keyring))
+        self._snapshot.begin_day(self._clock.now_ms() // DAY_MS)
 
     def _take(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

@@ -61,7 +61,10 @@ class CachedDecision:
             if word is None:
                 word, self.denial = SEALED, denial_of(ruling, kind.method, None)
         # Before the date, between the date and the decision's ID, and after that.
-        self.start, self.middle, self.end = answers.prepare(ruling, is_ok_200=kind.form.is_ok_200, word=word)
+        # The adapter adds a decoy to pages that it lets through.
+        is_page = ruling.outcome is Outcome.ALLOW and kind.request_class is RequestClass.PAGE
+        more = ((b"x-service-decoy", decoy),) if is_page and (decoy := decided.pending.page.kind.decoy) else ()
+        self.start, self.middle, self.end = answers.prepare(ruling, is_ok_200=kind.form.is_ok_200, word=word, more=more)
         self.pattern = Pattern(event_log.event_of(decided, answers.status_of(ruling), 0))
         self.pattern.is_open_page = is_open_page(decided)
 

@@ -9,6 +9,7 @@ from agentgate.events.decision_ids import DecisionIds
 from agentgate.events.recorder import Recorder, counter_key
 from agentgate.events.records import Correlation, CounterName, Event, Pattern, Repeated
 from agentgate.gateway.block_feed.feed import BlockFeed
+from agentgate.gateway.decoys.touched import Decoys
 from agentgate.gateway.pending_check import DecidedCheck
 from agentgate.gateway.suggestions.collector import SuggestionCollector
 from agentgate.lib.clock import SECOND_MS
@@ -34,11 +35,13 @@ class GatewayEventLog:
         *,
         suggestions: SuggestionCollector,
         block_feed: BlockFeed,
+        decoys: Decoys,
     ) -> None:
         self._recorder = recorder
         # Accepts a denied request of a program.
         self.suggest = suggestions.note
         self.block_feed = block_feed
+        self.decoys = decoys
         self._ids = ids
         self._uses = uses
         # The last caller, and until when a further call of it only adds to a count.

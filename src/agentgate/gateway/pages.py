@@ -31,7 +31,9 @@ class PageKind:
     """Pages of a site that clearances, rules and models cannot distinguish. There is one object of each."""
 
     __slots__ = (
+        "decoy",
         "has_named_route",
+        "is_decoy",
         "is_file",
         "is_foreign",
         "labels",
@@ -61,6 +63,9 @@ class PageKind:
         self.is_foreign = is_foreign
         # The ruling of the site's robots.txt on the page.
         self.robots: RobotsVerdict | None = None
+        # The hidden link that the adapter adds to the page, and whether the page is such a link's target.
+        self.decoy = b""
+        self.is_decoy = False
         # Whether a subresource with this path is certainly not a page.
         self.is_file = is_file(target)
         # The path that the site opened to one sender, and the page kind that applies to that sender.
@@ -117,11 +122,12 @@ class Pages:
         open_path = None if claims.targets or is_foreign else view.open_paths.find(target, method if is_bound else "")
         length = self._lengths[len(target)]
         robots = None if view.robots is None else view.robots.judge(target)
-        key = (site, origin, protections, length, labels, names_file, open_path, traits, is_foreign, robots)
+        is_decoy = bool(site.decoys) and target.partition("?")[0] in site.decoys
+        key = (site, origin, protections, length, labels, names_file, open_path, traits, is_foreign, robots, is_decoy)
         kind = self._kinds.young.get(key) or self._kinds.promote(key)
         if kind is None:
             made = PageKind(origin, protections, target, traits, labels, is_foreign=is_foreign)
-            made.robots = robots
+            made.robots, made.decoy, made.is_decoy = robots, site.decoy, is_decoy
             kind = self._kinds.put(key, made)
             if open_path is not None:
                 kind.open_path = open_path

@@ -43,6 +43,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
     fields: Mapping[bytes, bytes]
     # Results of the predicates of the site's rules, and of its lists.
     traits: Traits = NO_TRAITS
+    has_opened_decoy: bool = False
 
     @property
     def method(self) -> str:
@@ -78,6 +79,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
             wanted=self.site.wanted_programs,
             ai_use=None if self.site.ai_use is None else self.site.ai_use.choices,
             robots=self.page.kind.robots,
+            has_opened_decoy=self.has_opened_decoy,
         )
 
 

@@ -3,6 +3,7 @@
 from agentgate.http.connection.head import KEPT
 from agentgate.http.request_guard import Fields
 from agentgate.lib.bounded_cache import BoundedCache
+from agentgate.sites.decoys import html_of, link_of, targets_on
 from agentgate.sites.directory import SiteView
 from agentgate.sites.lists.site_lists import stronger
 from agentgate.sites.request_matcher import RequestMatcher
@@ -18,12 +19,15 @@ _KEPT_NAMES = (*(name.decode() for name in KEPT), USER_AGENT_HEADER, "accept-lan
 class SiteSnapshot:
     """One site as checks see it."""
 
-    __slots__ = ("cookie_name", "key", "traits", "view")
+    __slots__ = ("cookie_name", "decoy", "decoys", "key", "traits", "view")
 
-    def __init__(self, view: SiteView, cookie_name: str) -> None:
+    def __init__(self, view: SiteView, cookie_name: str, day: int = 0) -> None:
         self.view = view
         self.key = view.site_key.encode()
         self.cookie_name = cookie_name.encode()
+        # The link that pages of the day have, and the targets that count as decoys; none where the site has none.
+        self.decoy = html_of(link_of(view.id, day)).encode() if view.decoys else b""
+        self.decoys = targets_on(view.id, day) if view.decoys else frozenset()
         # None where neither rules nor lists ask for more than labels, scores and routes.
         self.traits = None if view.matcher is None else HeaderTraits(view.matcher)
 

@@ -69,11 +69,21 @@ class Snapshot:
         self.visitors: BoundedCache[tuple[object, ...], Visitor] = BoundedCache(VISITORS)
         # By the site's number. After a change the site is read again, because its view is a new object.
         self.sites: dict[int, SiteSnapshot] = {}
+        # Of the sites' decoys.
+        self.day = 0
 
     def read_site(self, view: SiteView, clearances: Clearances) -> SiteSnapshot:
         """Create a site's snapshot, which replaces the snapshot of an earlier view."""
-        site = self.sites[view.number] = SiteSnapshot(view, clearances.cookie_name(view.site_key))
+        site = self.sites[view.number] = SiteSnapshot(view, clearances.cookie_name(view.site_key), self.day)
         return site
+
+    def begin_day(self, day: int) -> None:
+        """Have the sites with decoys read again on a new day, with its links."""
+        if day == self.day:
+            return
+        self.day = day
+        for number in [number for number, site in self.sites.items() if site.decoys]:
+            del self.sites[number]
 
 
 def current_keys(keyring: Keyring) -> tuple[bytes, ...]:

@@ -18,6 +18,8 @@ from agentgate.gateway.challenge_page.final_response import DeniedResponses, Sec
 from agentgate.gateway.challenge_page.proxied_call import ProxiedCallReader
 from agentgate.gateway.challenge_page.sealed_token import SealedTokens
 from agentgate.gateway.check import GatewayCheck
+from agentgate.gateway.decoys.touched import SYNC_S as SYNC_DECOYS_S
+from agentgate.gateway.decoys.touched import Decoys
 from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.notices.endpoints import MailSetup
 from agentgate.gateway.notices.repository import NoticeStores
@@ -89,7 +91,14 @@ def wire(
     receipts = Receipts(checks.signing_keys, checks.clearances, stores.redemptions, keyring=keyring)
     suggestions = SuggestionCollector(partial(save_seen, stores.store), visitors, foundation.background)
     block_feed = open_feed(foundation, stores.shared_cache, refresher)
-    event_log = GatewayEventLog(recorder, refresher.ids, checks.uses, suggestions=suggestions, block_feed=block_feed)
+    event_log = GatewayEventLog(
+        recorder,
+        refresher.ids,
+        checks.uses,
+        suggestions=suggestions,
+        block_feed=block_feed,
+        decoys=open_decoys(foundation, stores.shared_cache, refresher),
+    )
     proxied_calls = ProxiedCallReader(refresher.sites, visitors, checks.uses)
     sealed_tokens = SealedTokens(keyring, stores.redemptions)
     passes = Passes(
@@ -131,6 +140,14 @@ def wire(
             *load_jobs(SiteLoads(stores.store, stores.site_health, refresher.sites, clock)),
         ),
     )
+
+
+def open_decoys(foundation: Foundation, shared_cache: SharedCache, refresher: SnapshotRefresher) -> Decoys:
+    """Return the clients that open decoys, which the workers exchange from the start on."""
+    decoys = Decoys(shared_cache, foundation.clock)
+    refresher.repeat("decoys", decoys.sync, interval_s=SYNC_DECOYS_S)
+    foundation.metrics.watch(series.DECOYS, lambda: decoys.results)
+    return decoys
 
 
 def open_feed(foundation: Foundation, shared_cache: SharedCache, refresher: SnapshotRefresher) -> BlockFeed:

@@ -8,6 +8,7 @@ from msgspec import Struct, UnsetType
 
 from agentgate.lib.enums import AiPurpose, AiUseChoice
 from agentgate.sites.agent_policy import asked
+from agentgate.sites.decoys import forbid_decoys
 from agentgate.sites.price import Price
 from agentgate.sites.records import Site, SiteAiUse
 from agentgate.sites.rules.patterns.robots_rules import RobotsRules
@@ -32,7 +33,9 @@ def read_ai_use(stored: SiteAiUse | UnsetType) -> AiUse | None:
 
 
 def robots_of(site: Site) -> RobotsRules | None:
-    """Return the rules of the site's robots.txt; None without one and without a setting."""
+    """Return the rules of the site's robots.txt; None without one, without decoys and without a setting."""
+    if site.decoys:
+        return RobotsRules(forbid_decoys(site.robots_txt, site.id))
     if not site.robots_txt:
         return None if isinstance(site.ai_use, UnsetType) else _EMPTY
     return RobotsRules(site.robots_txt)

@@ -8,6 +8,7 @@ from agentgate.http.replies import Reply, Text
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import Record
 from agentgate.sites.ai_terms import NamedCrawler, header_lines, license_xml, robots_txt
+from agentgate.sites.decoys import forbid_decoys
 from agentgate.sites.directory import SiteDirectory, SiteView
 
 MAX_AGE = ("cache-control", "public, max-age=300")
@@ -29,7 +30,8 @@ class AiTerms:
 
     def robots(self, site_key: str) -> str:
         site = self._find(site_key)
-        return robots_txt(site.robots_txt, site.ai_use, self._crawlers(), self._license_url(site))
+        text = robots_txt(site.robots_txt, site.ai_use, self._crawlers(), self._license_url(site))
+        return forbid_decoys(text, site.id) if site.decoys else text
 
     def license(self, site_key: str) -> str:
         """Return the license of a site, for its first origin."""
@@ -51,7 +53,7 @@ class AiTerms:
 
 
 async def read_robots(call: Call, terms: AiTerms) -> Reply[Text]:
-    """Read the robots.txt of a site: the owner's file and the groups of its AI use."""
+    """Read the robots.txt of a site: the owner's file, the groups of its AI use, and its decoys."""
     return _text(terms.robots(call.params["siteKey"]), "text/plain; charset=utf-8")
 
 

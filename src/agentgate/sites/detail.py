@@ -21,8 +21,9 @@ from agentgate.lib.limits import CHANGES_LIMIT
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.tasks.off_loop import consumed, off_loop
+from agentgate.sites.decoys import STANDING, folder_of, html_of, link_of
 from agentgate.sites.private_tokens import directories_of
-from agentgate.sites.records import Site, SiteDetail, SiteHealthSummary, SiteSummary
+from agentgate.sites.records import Site, SiteDecoy, SiteDetail, SiteHealthSummary, SiteSummary
 from agentgate.sites.repository import ActivityStore, ListedSite, SiteActivity, SiteFilter, SiteHealthStore, SiteStores
 from agentgate.sites.rules.effective import summary_of
 from agentgate.sites.token_issuers.directories import read_statuses
@@ -96,6 +97,9 @@ async def read_detail(
         changes=await stores.audit.list_site_changes(site_id, CHANGES_LIMIT.default, account_id=account_id),
         rules=summary_of(await stores.rules.find_rules(site_id)),
         token_issuers=await read_statuses(stores, directories_of(listed.site.private_token_issuers), now) or UNSET,
+        decoy=SiteDecoy(html=html_of(link_of(site_id, STANDING)), robots_txt=f"Disallow: {folder_of(site_id)}")
+        if summary.decoys
+        else UNSET,
     )
 
 

@@ -89,6 +89,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     suggestions: bool = True
     # Whether addresses of scanners are collected for the owner's firewall.
     block_feed: bool = False
+    # Whether its pages have links that no person sees.
+    decoys: bool = False
     token_binding: TokenBinding = TokenBinding.NETWORK
     # Issuers of private tokens that it trusts: by keys that were entered, and by name.
     private_token_issuers: tuple[Issuer, ...] = ()
@@ -457,6 +459,7 @@ class SiteDirectory(OwnChanges):
             wanted_programs=frozenset(site.wanted_programs),
             suggestions=site.suggestions,
             block_feed=site.block_feed,
+            decoys=site.decoys,
             token_binding=site.token_binding,
             private_token_issuers=read_issuers(site.private_token_issuers),
             issuer_directories=directories_of(site.private_token_issuers),

@@ -125,8 +125,9 @@ class Site(Record, frozen=True, kw_only=True):
     program's name. `tokenBinding` defines which visitors may redeem a token: visitors from the `network` that earned
     it, only visitors that can be compared with it (`strict`), or any visitor that has the token (`none`). With
     `suggestions`, masked paths of blocked programs are collected for the owner. With `blockFeed`, addresses of scanners
-    are kept in memory for the owner's firewall. `aiUse` is absent on sites that have
-    not decided: AI operators and agents are then treated by the other rules. `machineTokensPerHour` limits the browser
+    are kept in memory for the owner's firewall. With `decoys`, a client that opens a link that no person sees has the
+    label `decoy.touched` for an hour. `aiUse` is absent on sites that have not decided: AI operators and agents are
+    then treated by the other rules. `machineTokensPerHour` limits the browser
     checks of one kind of computer per hour, from all networks together, without an interactive challenge; 0 counts by
     its networks. `assistants` decides on browsers with a window that a driver controls openly. `robotsTxt` is the
     owner's part of the file at `/v1/sites/{siteKey}/robots.txt`.
@@ -154,6 +155,7 @@ class Site(Record, frozen=True, kw_only=True):
     private_token_issuers: list[SiteTokenIssuer] = field(default_factory=list)
     suggestions: bool = True
     block_feed: bool = False
+    decoys: bool = False
     ai_use: SiteAiUse | UnsetType = UNSET
     machine_tokens_per_hour: int = 0
     assistants: Assistants = Assistants.BLOCK
@@ -191,13 +193,21 @@ class SiteSummary(Site, frozen=True, kw_only=True):
     degraded: bool | UnsetType = UNSET
 
 
+class SiteDecoy(Record, frozen=True, kw_only=True):
+    """A line of HTML for the site's pages, which does not change, and the line of robots.txt that forbids decoys."""
+
+    html: str
+    robots_txt: str
+
+
 class SiteDetail(SiteSummary, frozen=True, kw_only=True):
-    """Everything about one site."""
+    """Everything about one site. `decoy` is present if `decoys` is on."""
 
     credential_list: list[Credential]
     changes: list[ConfigChange]
     rules: RulesSummary
     token_issuers: list[TokenIssuerStatus] | UnsetType = UNSET
+    decoy: SiteDecoy | UnsetType = UNSET
 
 
 class SiteList(Record, frozen=True, kw_only=True):
@@ -231,6 +241,7 @@ _SERVER_FIELDS = (
     "changes",
     "rules",
     "tokenIssuers",
+    "decoy",
 )
 _SET_BY_SERVER = dict.fromkeys(_SERVER_FIELDS, "forbidden_field")
 _CREATE_ONLY = ("siteKey", "customerId", "customerName")
@@ -259,6 +270,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     private_token_issuers: list[SiteTokenIssuer] | UnsetType = UNSET
     suggestions: bool | UnsetType = UNSET
     block_feed: bool | UnsetType = UNSET
+    decoys: bool | UnsetType = UNSET
     ai_use: SiteAiUse | UnsetType = UNSET
     machine_tokens_per_hour: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
     assistants: Assistants | UnsetType = UNSET

@@ -54,6 +54,9 @@ FLEET_ORIGINS = {
     "haproxy": "%[ssl_fc,iif(https,http)]://%[var(txn.server)]",
 }
 
+# Proxies that can change pages without a module that must be built.
+REWRITING = ("nginx",)
+
 # The setting for an unavailable AgentGate: in monitor mode requests pass, in enforce mode they do not.
 UNAVAILABLE = {"monitor": "open", "enforce": "closed"}
 # The words of proxies that have their own.
@@ -64,8 +67,8 @@ ON_SOCKET = {"nginx": UNIX + "{}", "caddy": "unix/{}", "haproxy": "unix@{}", "ap
 
 # A place for any number of lines.
 _LINES = re.compile(r"^([ \t]*)\{\{(GATE|SERVICE_TLS|BIND|TLS|REDIRECT)\}\}\n", re.MULTILINE)
-# Lines that only some installations need: an existing server, prices, robots.txt, a fleet, one site.
-_SOME = re.compile(r"^([ \t]*)\{\{(EXISTING|PRICES|ROBOTS|FLEET|ONE)\}\}([^\n]*\n)", re.MULTILINE)
+# Lines that only some installations need: an existing server, prices, robots.txt, decoys, a fleet, one site.
+_SOME = re.compile(r"^([ \t]*)\{\{(EXISTING|PRICES|ROBOTS|DECOYS|FLEET|ONE)\}\}([^\n]*\n)", re.MULTILINE)
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
 _SECRET = re.compile(r"ags_[A-Za-z0-9_-]{16,128}\Z", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\Z|\[[0-9A-Fa-f:.]+\]\Z", re.ASCII)
@@ -99,6 +102,8 @@ class Installation(Struct, frozen=True, kw_only=True):
     prices: bool = False
     # Whether /robots.txt is the file that AgentGate writes for the site.
     robots: bool = False
+    # Whether the proxy adds a link that no person sees to the site's pages.
+    decoys: bool = False
 
 
 # The values in the files in deploy/.
@@ -126,6 +131,8 @@ def render(proxy: str, installation: Installation, file: str | None = None) -> s
     name = file_name(proxy, file)
     if installation.fleet and installation.robots:
         raise AdapterRefused("--robots is for one site, and --fleet for many; give one of them")
+    if installation.decoys and proxy not in REWRITING:
+        raise AdapterRefused(f"{proxy} does not change pages; add the line of HTML of `agentgate site decoys` to yours")
     if installation.fleet and name not in FLEET_FILES.get(proxy, ()):
         usual = FLEET_FILES.get(proxy)
         found = f"with --file {' and --file '.join(usual)}" if usual else f"for {', '.join(FLEET_FILES)}"
@@ -134,6 +141,7 @@ def render(proxy: str, installation: Installation, file: str | None = None) -> s
     values = _values(proxy, installation)
     lines = _optional_lines(proxy, installation)
     needed = {"EXISTING": name in INCLUDES.get(proxy, ()), "PRICES": installation.prices, "ROBOTS": installation.robots}
+    needed |= {"DECOYS": installation.decoys}
     needed |= {"FLEET": installation.fleet, "ONE": not installation.fleet}
     if proxy in INCLUDES:
         gate = _with_some(_template(f"{proxy}-gate.conf.txt"), needed)

@@ -13,6 +13,7 @@ from agentgate_tools.adapters.render import (
     INCLUDES,
     ON_SOCKET,
     PLACEHOLDER_SECRET,
+    REWRITING,
     AdapterRefused,
     Installation,
     place_of,
@@ -41,6 +42,7 @@ class AdapterTexts:
             listen="" if isinstance(query.listen, UnsetType) else query.listen,
             mode=site.mode.value,
             prices=read_policy(site.agent_policy).has_prices,
+            decoys=site.decoys and proxy in REWRITING,
         )
         try:
             files = [

@@ -48,6 +48,7 @@ class AdapterOptions:
         bool, Option("--fleet", help="For all servers of a hosting provider; the secret is a fleet credential's.")
     ] = False
     robots: Annotated[bool, Option("--robots", help="Serve the robots.txt that AgentGate writes for the site.")] = False
+    decoys: Annotated[bool, Option("--decoys", help="Add the site's decoys to its pages; nginx only.")] = False
     file: Annotated[str | None, Option(help="File to print. Default: the main file.")] = None
     certificate: Annotated[
         Path | None,
@@ -73,6 +74,7 @@ def adapter(options: AdapterOptions) -> CommandAnswer:
         fleet=options.fleet,
         prices=options.prices,
         robots=options.robots,
+        decoys=options.decoys,
         certificate=chosen_certificate(options.certificate, options.certificate_key),
     )
     text = render(options.proxy, installation, name)

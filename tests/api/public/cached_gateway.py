@@ -20,6 +20,7 @@ from agentgate.events.recorder import Recorder
 from agentgate.events.records import Event, Repeated
 from agentgate.gateway.block_feed.feed import BlockFeed
 from agentgate.gateway.check import GatewayCheck
+from agentgate.gateway.decoys.touched import Decoys
 from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.receipts import Receipts
 from agentgate.gateway.snapshot import Snapshot
@@ -120,6 +121,7 @@ class Side:
                 CredentialUses(stores.store, background),
                 suggestions=application.gateway.suggestions,
                 block_feed=BlockFeed(stores.shared_cache, application.clock, refresher.intel),
+                decoys=Decoys(stores.shared_cache, application.clock),
             ),
             clock=application.clock,
             policy_checker=policy_checker or application.agents.policy_checker,

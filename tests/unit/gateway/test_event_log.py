@@ -30,7 +30,9 @@ def test_calls_are_counted_once_before_and_after_they_are_written() -> None:
     noted: list[str] = []
     uses: Any = SimpleNamespace(note=lambda credential, _now_ms: noted.append(credential))
     nothing: Any = SimpleNamespace(note=None)
-    log = GatewayEventLog(recorder, DecisionIds(FixedClock(NOON_MS), 1), uses, suggestions=nothing, block_feed=nothing)
+    log = GatewayEventLog(
+        recorder, DecisionIds(FixedClock(NOON_MS), 1), uses, suggestions=nothing, block_feed=nothing, decoys=nothing
+    )
     one, other, hour = caller(1), caller(2), NOON_MS // HOUR_MS
 
     for _ in range(5):

@@ -13,7 +13,7 @@ AGAINST, EITHER, FOR = 1, 0, -1
 # Any client sets these as it likes, so a model of them learns one program and loses it with its next release.
 CLIENT_SET = frozenset(("header_count", "ua_length", "accept_language_count", "cookie_count", "target_length"))
 # Names, networks and what is added after scoring.
-NEVER_LEARNED = ("agent.name", "net.asn", "robots.disallowed", "ua.refused")
+NEVER_LEARNED = ("agent.name", "decoy", "net.asn", "robots.disallowed", "ua.refused")
 
 _FOR = frozenset(
     (

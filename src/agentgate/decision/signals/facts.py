@@ -91,6 +91,8 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     assistants: Assistants = Assistants.BLOCK
     # The verdict of the site's robots.txt on the target; None if the site publishes none.
     robots: RobotsVerdict | None = None
+    # The client opened a link of the site that no person sees.
+    has_opened_decoy: bool = False
     # The TLS handshake's JA4 fingerprint as the proxy saw it.
     ja4: str | None = None
 

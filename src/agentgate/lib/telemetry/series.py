@@ -180,6 +180,12 @@ BLOCK_FEED = Series(
     ("result",),
     "Addresses of the block feed: `listed`, `spared` because of people at the address, or `full` at its limit",
 )
+DECOYS = Series(
+    "agentgate_decoy_requests",
+    _C,
+    ("result",),
+    "Requests of decoys: `touched`, or `ignored` because no page of the site led to them or the client is a crawler",
+)
 JOB_RUNS = Series("agentgate_job_runs", _C, ("task", "result"), "Runs of scheduled jobs: `done` or `failed`")
 JOB_SECONDS = Series("agentgate_job_seconds", _C, ("task",), "Duration of scheduled jobs, in seconds")
 JOB_DONE = Series(
@@ -206,7 +212,7 @@ SERIES = (
     *(DRIFT, SCORES),
     *(HTTP_REQUESTS, HTTP_SECONDS, IN_FLIGHT, PUT_OFF, REFUSED),
     *(EVENTS_SENT, EVENTS_STORED, EVENTS_WAITING, EVENTS_SPOOLED, SPOOL_BYTES, EVENT_FAILURES, STORE_SECONDS, STORE_UP),
-    *(WEBHOOKS, NETWORK_LISTS, BLOCK_FEED, JOB_RUNS, JOB_SECONDS, JOB_DONE, WORKERS, BUILD),
+    *(WEBHOOKS, NETWORK_LISTS, BLOCK_FEED, DECOYS, JOB_RUNS, JOB_SECONDS, JOB_DONE, WORKERS, BUILD),
     *(Series(name, kind, ("worker",), meaning, Merge.EACH) for name, kind, meaning in _PROCESS),
 )
 BY_NAME = {series.name: series for series in SERIES}

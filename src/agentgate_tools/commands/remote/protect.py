@@ -19,6 +19,7 @@ from agentgate_tools.adapters.render import (
     EXAMPLE,
     FILES,
     INCLUDES,
+    REWRITING,
     AdapterRefused,
     Installation,
     certificate_of,
@@ -171,6 +172,7 @@ def _installation(site: Any, service: str, options: ProtectOptions, *, origin: s
         listen=options.listen,
         mode=site["mode"],
         prices=read_policy(site.get("agentPolicy", UNSET)).has_prices,
+        decoys=site.get("decoys", False) and options.proxy in REWRITING,
         certificate=certificate,
     )
 

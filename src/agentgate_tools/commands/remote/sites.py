@@ -113,6 +113,27 @@ def declare_attack(
     return CommandAnswer(found, told)
 
 
+@command(site, "decoys", "agentgate site decoys site_shop1")
+def switch_decoys(
+    site_key: SiteArgument,
+    api: AdminApi,
+    off: Annotated[bool, Option("--off", help="Challenge no client for opening a decoy.")] = False,
+) -> CommandAnswer:
+    """Challenge clients that open links that no person sees, and print the lines for pages and robots.txt."""
+    found = api.call("PATCH", site_path(site_key), {"decoys": not off})
+    if off:
+        return CommandAnswer(found, f"{site_key}: decoys are off")
+    lines = found["decoy"]
+    told = (
+        f"{site_key}: decoys are on, mode {found['mode']}",
+        "nginx adds them to pages: agentgate adapter nginx --decoys. Other proxies: add this line before </body>:",
+        f"  {lines['html']}",
+        "Your robots.txt must forbid them. AgentGate's own does (adapter --robots); otherwise add to each group:",
+        f"  {lines['robotsTxt']}",
+    )
+    return CommandAnswer(found, "\n".join(told))
+
+
 @command(site, "app", "agentgate site app site_shop1 forgejo")
 def set_app(
     site_key: SiteArgument,

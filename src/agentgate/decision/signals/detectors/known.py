@@ -14,13 +14,15 @@ def standard_path_labels(request: SignalInput) -> Labels:
 
 
 def site_labels(request: SignalInput) -> Labels:
-    """Return `http.host_unknown`, `http.plain_origin` and `ua.wanted`."""
+    """Return `http.host_unknown`, `http.plain_origin`, `ua.wanted` and `decoy.touched`."""
     labels = ["http.host_unknown"] if request.facts.is_foreign_host else []
     if request.facts.is_plain:
         labels.append("http.plain_origin")
     wanted = request.facts.wanted
     if wanted and not wanted.isdisjoint(request.user_agent.programs):
         labels.append("ua.wanted")
+    if request.facts.has_opened_decoy:
+        labels.append("decoy.touched")
     return labels
 
 

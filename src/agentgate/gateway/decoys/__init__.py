@@ -1,0 +1,1 @@
+"""Links that no person sees: which clients opened them."""
