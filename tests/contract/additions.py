@@ -258,7 +258,7 @@ _CONDITIONS = (
 )
 for _name in ("SiteSummary", "SiteDetail"):
     ADDED_FIELDS[_name]["degraded"] = 5
-ADDED_FIELDS["SiteDetail"]["tokenIssuers"] = 7
+ADDED_FIELDS["SiteDetail"] |= {"tokenIssuers": 7, "decoy": 9}
 ADDED_FIELDS["RulesView"] = {"preset": 11, "warnings": 11}
 ADDED_FIELDS["RulesRequest"] = {"preset": 11}
 ADDED_FIELDS["RuleMatch"] = {prefix + name: 11 for name in _CONDITIONS for prefix in ("", "not_")} | {
