@@ -12,7 +12,7 @@ from tests.support.gateway import Gate
 from tests.support.service import ADMIN_KEY, RunningService
 
 DOCS = Path(__file__).parents[2] / "docs"
-# Beside the repository, or one folder further up.
+# Next to the repository, or one folder further up.
 VECTORS = [Path(__file__).parents[up] / "shared" / "vectors" / "anubis" for up in (3, 4)]
 BLOCK = re.compile(r"^```(sh|yaml)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Commands that need no service.
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 
 
 class Reader:
-    """A person who follows a page: every command in their own folder, for their own site."""
+    """A person who follows a page: every command in one folder, for one site."""
 
     def __init__(self, service: RunningService, folder: Path) -> None:
         self.gate = Gate(service)

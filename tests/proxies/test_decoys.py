@@ -70,7 +70,7 @@ def test_a_page_that_the_site_compresses_in_any_case_arrives_unchanged(shop: Ins
     assert (told.status, told.body) == (200, pages.page)
 
 
-def test_nothing_but_pages_is_changed(shop: Installed, pages: EchoSite) -> None:
+def test_only_pages_are_changed(shop: Installed, pages: EchoSite) -> None:
     pages.media_type = b"application/javascript"
     assert body_of(shop.visit(usual=NAVIGATION)) == PAGE
     pages.media_type = b"text/html"

@@ -1,4 +1,4 @@
-"""Decoys over HTTP: who is challenged for opening one, and attackers who have people, crawlers or a school open it."""
+"""Decoys over HTTP: clients that open one are challenged, and no attacker has people or a school challenged."""
 
 import re
 from dataclasses import replace
@@ -64,8 +64,10 @@ def test_a_client_that_opens_the_link_is_challenged_for_an_hour(gate: Gate) -> N
     assert said(reply) == (401, "challenge", "policy")
     decision = decision_of(gate.service, gate.site_key, reply.headers["x-service-decision-id"])
     assert "decoy.touched" in decision["labels"]
+    assert decision["matchedRule"] == "decoy-touched"
     assert is_challenged(gate, "/page")
-    assert is_challenged(gate, "/style", accept="text/css,*/*;q=0.1", sec_fetch_dest="style", sec_fetch_mode="no-cors")
+    part = ask(gate, "/style", accept="text/css,*/*;q=0.1", sec_fetch_dest="style", sec_fetch_mode="no-cors")
+    assert decision_of(gate.service, gate.site_key, part.headers["x-service-decision-id"])["outcome"] == "challenge"
     assert "x-service-decoy" not in gate.check("GET", "/").headers
     gate.service.clock.advance(seconds=3_601)
 
@@ -147,7 +149,7 @@ NAVIGATION = {"sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
         pytest.param({"x_moz": "prefetch"}, id="prefetch of Firefox"),
     ],
 )
-def test_nobody_is_flagged_by_what_another_page_or_a_browser_loads(gate: Gate, headers: dict[str, str]) -> None:
+def test_no_visitor_is_flagged_by_what_another_page_or_a_browser_loads(gate: Gate, headers: dict[str, str]) -> None:
     open_link(gate, **headers)
 
     assert not is_challenged(gate)
@@ -275,7 +277,7 @@ def test_the_switch_is_off_by_default_and_ends_everything(gate: Gate, service: R
     assert other.service.operator.patch(f"/v1/admin/sites/{other.site_key}", json={"decoy": {}}).status_code == 400
 
 
-def test_only_pages_that_are_let_through_get_the_link(gate: Gate) -> None:
+def test_only_allowed_pages_get_the_link(gate: Gate) -> None:
     for headers in (
         {"sec_fetch_dest": "image", "sec_fetch_mode": "no-cors", "accept": "image/*"},
         {"sec_fetch_dest": "empty", "sec_fetch_mode": "cors", "accept": "*/*"},

@@ -1,7 +1,7 @@
 """Decoys: remembers for an hour which clients opened a link that no person sees (`sites/decoys.py`).
 
 Any page on the web can contain such a link, and a browser loads it as a picture or in advance. So a request counts only
-if the site's own page led to it and nobody clicked. The client is an address and a browser, so that the others behind a
+if a page of the site led to it without a click. The client is an address and a browser, so that the others behind a
 shared address are not affected.
 """
 
@@ -127,7 +127,7 @@ def is_led_by_page(kind: PageKind, fingerprint: HeaderFingerprint, fields: Mappi
     """Return whether a page of the site led to a request, without a person's click.
 
     A client that claims to be a crawler is judged by its claim: a true one reads robots.txt, and `robots.disallowed`
-    names the others. Who can write links into the site's own pages could have people click them, so a click is not
+    names the others. A user who can write links into the site's pages could have people click them, so a click is not
     counted. A program can claim one; it could as well send no Referer.
     """
     if kind.is_foreign or fingerprint.kind.method != "GET" or not fingerprint.methods.is_plain:
