@@ -313,10 +313,8 @@ class GatewayCheck:
         if cached is None or view.captures_features:
             rates, traits = Rates(visitor_rate, network_rate, parts), key[-1] or NO_TRAITS
             own, has_opened = _with_own_figures(fingerprint, given, view), labels is not visitor.labels
-            pending = PendingCheck(
-                *(view, own, page, visitor, counted, rates, shown, cookie_count),
-                *(now_ms, started_ns, fields, traits, has_opened),
-            )
+            known = (view, own, page, visitor, counted, rates, shown, cookie_count)
+            pending = PendingCheck(*known, now_ms, started_ns, fields, traits, has_opened)
             if fingerprint.waits:
                 self.misses["decisions"] += 1
                 return self._waiting.answer(pending, snapshot.views)
