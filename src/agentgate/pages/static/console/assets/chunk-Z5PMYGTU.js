@@ -1,1 +1,0 @@
-import{a as r,c as n}from"./chunk-YDD5PLYW.js";function u(g,s){let e=`draft:${g}`,[t,o]=r(()=>sessionStorage.getItem(e)??s);return n(()=>{t===s?sessionStorage.removeItem(e):sessionStorage.setItem(e,t)},[t,s,e]),[t,o,()=>{sessionStorage.removeItem(e),o(s)}]}export{u as a};

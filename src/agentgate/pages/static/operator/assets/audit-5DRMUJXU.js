@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-XOA54Q2D.js";import"./chunk-IUAWWX7L.js";import"./chunk-BRJTMVPD.js";import"./chunk-BP6QR2KG.js";import"./chunk-OU5TMLYP.js";import"./chunk-GH5NU2LT.js";import"./chunk-2LSFXZSW.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

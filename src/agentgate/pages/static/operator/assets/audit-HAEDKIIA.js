@@ -1,0 +1,1 @@
+import{a,b}from"./chunk-B5TMDM25.js";import"./chunk-IPUPV5IU.js";import"./chunk-BRJTMVPD.js";import"./chunk-7SBQT7EP.js";import"./chunk-OZ7SRHGC.js";import"./chunk-XL3MOZPY.js";import"./chunk-7GDDTIIM.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

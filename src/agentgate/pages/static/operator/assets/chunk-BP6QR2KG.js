@@ -1,1 +1,0 @@
-import{d as s}from"./chunk-GH5NU2LT.js";import{g as a}from"./chunk-2LSFXZSW.js";function g(){let{query:i,path:c,route:n}=s(),d=a((m,u=!1)=>{let e=new URLSearchParams(location.search);for(let[o,t]of Object.entries(m))t===void 0||t===""?e.delete(o):e.set(o,t);let r=e.toString();n(`${location.pathname}${r?`?${r}`:""}`,u)},[c,n]);return[i,d]}export{g as a};
