@@ -32,7 +32,8 @@ from agentgate.routes.sites import (
 from agentgate.sites import endpoints as sites
 from agentgate.sites.customers import endpoints as customers
 from agentgate.sites.customers import fleet_endpoints as fleet
-from agentgate.sites.guards import customer_in_path, site_by_id_or_key, site_in_path, site_in_query
+from agentgate.sites.customers.guards import customer_in_path
+from agentgate.sites.guards import site_by_id_or_key, site_in_path, site_in_query
 from agentgate.sites.rules import endpoints as rules
 
 PREFIX = "/v1/admin"

@@ -1,14 +1,12 @@
-"""Scopes: from a site key in the path or the query to a site that the caller may see, and from an ID to a customer."""
+"""Scopes: from a site key in the path or the query to a site that the caller may see."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from agentgate.http.call import Call, SiteCall
 from agentgate.http.guards import declares
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
-from agentgate.people.accounts.records import StoredAccount
-from agentgate.sites.customers.repository import CustomerStores
 from agentgate.sites.records import Site
 from agentgate.sites.repository import SiteStores
 
@@ -44,21 +42,3 @@ def site_call(call: Call, site: Site) -> SiteCall:
     call.log["site"] = site.site_key
     known: dict[str, Any] = {field.name: getattr(call, field.name) for field in fields(Call)}
     return SiteCall(**known, site_id=site.id, site_key=site.site_key, account_id=site.customer_id)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CustomerCall(Call):
-    """A call whose path names an account. Operators see deleted ones too, until they are purged."""
-
-    account: StoredAccount
-
-
-@declares(refuses=("not_found",))
-async def customer_in_path(call: Call, store: Store[CustomerStores]) -> CustomerCall:
-    """Find the account that the path names."""
-    account = await store.read.accounts.find_account(call.params["id"])
-    if account is None:
-        raise Refused("not_found", "There is no customer with this ID.")
-    call.log["account"] = account.id
-    known: dict[str, Any] = {field.name: getattr(call, field.name) for field in fields(Call)}
-    return CustomerCall(**known, account=account)

@@ -49,6 +49,7 @@ from agentgate.people.identity.links import IssuedLink, LinkUrls, end_links, iss
 from agentgate.people.identity.records import LinkKind, StoredUser
 from agentgate.people.identity.users import canonical_email
 from agentgate.people.outbox.messages import Messenger, added_message, invite_message, mfa_reset_message, reset_message
+from agentgate.sites.customers.guards import CustomerCall
 from agentgate.sites.customers.records import (
     Account,
     AccountList,
@@ -70,7 +71,6 @@ from agentgate.sites.customers.repository import CustomerStores
 from agentgate.sites.detail import read_detail as read_site_detail
 from agentgate.sites.detail import summary_pages
 from agentgate.sites.editing import create_site
-from agentgate.sites.guards import CustomerCall
 from agentgate.sites.records import SiteDetail, SiteInput
 from agentgate.sites.repository import ActivityStore, SiteFilter
 

@@ -20,8 +20,8 @@ from agentgate.sites.credentials.records import (
     FleetCredentialSecret,
 )
 from agentgate.sites.customers.endpoints import check_not_deleted
+from agentgate.sites.customers.guards import CustomerCall
 from agentgate.sites.customers.repository import CustomerStores
-from agentgate.sites.guards import CustomerCall
 
 DEFAULT_NAME = "Fleet"
 # The default of an absent body.
