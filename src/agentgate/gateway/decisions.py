@@ -61,7 +61,7 @@ class CachedDecision:
             if word is None:
                 word, self.denial = SEALED, denial_of(ruling, kind.method, None)
         # Before the date, between the date and the decision's ID, and after that.
-        # The adapter adds a decoy to pages that it lets through.
+        # The adapter adds a decoy to allowed pages.
         is_page = ruling.outcome is Outcome.ALLOW and kind.request_class is RequestClass.PAGE
         more = ((b"x-service-decoy", decoy),) if is_page and (decoy := decided.pending.page.kind.decoy) else ()
         self.start, self.middle, self.end = answers.prepare(ruling, is_ok_200=kind.form.is_ok_200, word=word, more=more)

@@ -36,7 +36,7 @@ def test_no_part_of_the_link_ends_a_string_or_a_line_of_a_proxy() -> None:
 
 @pytest.mark.parametrize("own", FILES)
 @pytest.mark.parametrize("crawler", ["bingbot", "a", "other"])
-def test_robots_txt_forbids_the_folder_to_all_and_nothing_else(own: str, crawler: str) -> None:
+def test_robots_txt_forbids_only_the_folder_and_to_all(own: str, crawler: str) -> None:
     text = forbid_decoys(own, SITE)
     before, after = RobotsRules(own), RobotsRules(text)
     plain = RobotFileParser()
