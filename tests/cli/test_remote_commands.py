@@ -327,7 +327,7 @@ def test_without_a_yes_nothing_is_changed(run: Command, tmp_path: Path, service:
 
 
 def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path, service: RunningService) -> None:
-    # Another service on the default port must not be asked about the secret.
+    # Not the service on the default port, if one runs.
     service_of = ("--service", service.public_url)
     given = ("protect", "https://protected.example", "--proxy", "nginx", "--no-watch", *service_of)
 

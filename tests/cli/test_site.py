@@ -45,7 +45,7 @@ def test_one_line_opens_a_path_to_one_sender_and_one_closes_it(service, run):
     assert read() == []
 
 
-def test_what_is_wrong_is_shown_in_one_line(service, run):
+def test_an_error_is_shown_in_one_line(service, run):
     key = create_site(service)
 
     told = run("open", key, "/hooks", "--to", "nobody")

@@ -15,7 +15,7 @@ from agentgate.sites.rules.records import RuleResponse
 NO_STORE = (b"cache-control", b"no-store")
 JSON = (b"content-type", b"application/json")
 
-# In place of the word of a denial that is sealed for its request.
+# Instead of the word of a denial that is sealed for its request.
 SEALED = b""
 SEAL_TO_COME = (b"x-service-denial", SEALED)
 _OF_BODY = frozenset((b"content-type", b"retry-after"))

@@ -53,7 +53,7 @@ class CachedDecision:
         # Whether these bytes are the complete response. A denial for a described request may depend on more.
         self.is_whole = not kind.form.respond or ruling.outcome is Outcome.ALLOW
         word = None
-        # What is sealed for each request, but for its decision's ID.
+        # The denial that is sealed for each request, without its decision's ID.
         self.denial: FinalDenial | None = None
         if not self.is_whole and kind.form.respond == DENIAL:
             word = word_of(ruling, kind)

@@ -68,7 +68,7 @@ class BoundEndpoint:
         self._decoder = BodyDecoder(kind, malformed=surface.malformed) if kind and kind is not RawBody else None
 
     async def answer(self, call: Call, receive: Receive) -> HttpAnswer:
-        """Run the steps in the order that the contract gives: who, then what, then whether it exists."""
+        """Run the steps in the order that the contract gives: the caller, the input, then whether the object exists."""
         call = await self.guard(call)
         inputs: dict[str, Any] = {}
         query = self._query(call)

@@ -141,7 +141,7 @@ def _take(passed: dict[str, int], name: str) -> socket.socket | None:
     if listener.type != socket.SOCK_STREAM or not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         listener.close()
         raise ListenRefused(f"the passed {name} socket is not one that listens; use ListenStream=")
-    # A Unix socket's clients are trusted proxies, so it must not take the place of another listener.
+    # A Unix socket's clients are trusted proxies, so it must not replace another listener.
     if (listener.family == socket.AF_UNIX) != (name == "local"):
         listener.close()
         kind = "a Unix socket" if name == "local" else "an address and a port"

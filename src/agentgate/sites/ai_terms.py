@@ -33,7 +33,7 @@ def read_ai_use(stored: SiteAiUse | UnsetType) -> AiUse | None:
 
 
 def robots_of(site: Site) -> RobotsRules | None:
-    """Return the rules of the site's robots.txt; None without one, without decoys and without a setting."""
+    """Return the rules of the site's robots.txt; None if the site has neither one, nor decoys, nor an AI use."""
     if site.decoys:
         return RobotsRules(forbid_decoys(site.robots_txt, site.id))
     if not site.robots_txt:

@@ -202,7 +202,7 @@ class SiteDirectory(OwnChanges):
         return view.rules if view is not None else None
 
     async def refresh(self, store: Store[SiteStores], now_ms: int, load_models: Callable[[], Awaitable[None]]) -> None:
-        """Read what has changed since the last time; return when nothing is left to read."""
+        """Read all changes since the last time."""
         # Before reading the store, which may be unavailable: entries expire anyway.
         await self._end_entries(now_ms)
         while True:

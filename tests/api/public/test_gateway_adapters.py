@@ -221,7 +221,7 @@ def test_a_seal_is_for_one_request(adapter: Adapter) -> None:
     assert adapter.denied(seal, "/members").status_code == 403
 
 
-def test_a_seal_of_a_cached_decision_is_for_its_own_request(adapter: Adapter) -> None:
+def test_a_seal_of_a_cached_decision_fits_one_request(adapter: Adapter) -> None:
     adapter.check("/members", *NAVIGATION.items())
     adapter.visitor.address = "198.51.100.77"
     second = adapter.check("/members", *NAVIGATION.items()).headers

@@ -94,7 +94,7 @@ def test_every_admin_row_is_used_by_a_page_or_named_with_the_reason() -> None:
     assert found == list(UNUSED_BY_OPERATORS), "update UNUSED_BY_OPERATORS, in the order of the table"
 
 
-def test_what_a_form_does_is_done_by_the_same_handler() -> None:
+def test_a_form_calls_the_same_handler_as_the_api() -> None:
     text = PAGES.read_text("utf-8")
 
     assert all(f"sign_in.{each}(" in text for each in ("log_in", "finish_log_in", "accept_invite", "reset_password"))

@@ -118,7 +118,7 @@ class CountStore(Protocol):
 
 
 class SightingStore(Protocol):
-    """When sites were seen."""
+    """Times of the first and the last event of sites."""
 
     async def find_sighting(self, site: int) -> tuple[int, int] | None:
         """Return when a site was first and last seen, in ms, or None when it never was."""

@@ -85,7 +85,7 @@ def test_a_clock_that_was_set_back_continues_counting():
     assert counted(windows, 1, now_ms=START_MS - MINUTE_MS).visitor == 6
 
 
-def test_who_was_observed_before_is_counted_as_everyone():
+def test_a_returning_visitor_is_counted_as_everyone():
     chance, now_ms = random.Random(3), START_MS
     one, other = RateWindows(most_keys=20), RateWindows(most_keys=20)
     met = {}
@@ -102,7 +102,7 @@ def test_who_was_observed_before_is_counted_as_everyone():
         assert len(one) == len(other)
 
 
-def test_who_was_met_and_never_comes_again_keeps_no_minute_in_memory():
+def test_a_visitor_that_never_returns_keeps_no_minute_in_memory():
     windows, met = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
     windows.count_again(met, START_MS)
     for number in range(100):

@@ -219,7 +219,7 @@ def test_a_secret_given_directly_and_as_a_file_is_rejected(tmp_path):
     assert list(problems) == ["AGENTGATE_ADMIN_KEY_FILE"]
 
 
-def test_what_is_no_secret_has_no_file_variant():
+def test_only_secrets_have_a_file_variant():
     assert "AGENTGATE_WORKERS_FILE" in problems_of({"AGENTGATE_WORKERS_FILE": "/tmp/x"})
 
 
