@@ -176,8 +176,8 @@ class Outbound:
             found = await self._resolve(target.name, target.port)
         except (OSError, UnicodeError):
             found = []
-        # One bad address among good ones is how a name is moved under us, so it counts for all. A name that is not public
-        # looks like one that does not exist: else names inside the operator's network could be found by trying.
+        # One private address rejects all: DNS rebinding mixes them with public ones. A private name looks like one
+        # that does not exist, so that trying finds no names inside the operator's network.
         if not found or not (target.host in self._private_hosts or all(map(is_public, found))):
             raise OutboundFailed("the name does not resolve to a public address")
         return found

@@ -122,8 +122,8 @@ class Edge(NamedTuple):
     """A part of one hour, in hours since 1970."""
 
     hour: int
-    # Whether the hour's counters are taken and these events taken away, or these events counted. Events that are taken away
-    # must be read in the statement that reads the counters, or an event that comes in between would be missing.
+    # True: the hour's counters without these events. False: these events. With True, the events must be read in the
+    # statement that reads the counters, or an event that comes in between would be missing.
     from_hour: bool
     events: tuple[TimeRange, ...]
 
