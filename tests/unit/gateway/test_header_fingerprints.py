@@ -193,6 +193,8 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
             "path",
             # A state of the site, in its view: a change of the load makes a new view, which has no decisions yet.
             "load",
+            # In the key with the labels of the visitor.
+            "has_opened_decoy",
         }
         request = SignalInput(Barred(facts, allowed), INTEL, None, None, user_agent, None)
         for signal in REQUEST_SIGNALS:
