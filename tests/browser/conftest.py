@@ -1,10 +1,12 @@
 """Real browsers for tests: `page` is a tab with a separate profile in one Chromium per process, `site` its site."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Error as PlaywrightError
 
 from agentgate.decision.signals import observe
 from agentgate.decision.signals.families import evidence_labels
@@ -49,6 +51,10 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
     try:
         yield made
     finally:
+        # A tab that is closed while it sends a form can keep Chromium from closing its context.
+        for opened in made.pages:
+            with contextlib.suppress(PlaywrightError):
+                opened.goto("about:blank", timeout=5_000)
         made.close()
 
 
