@@ -121,14 +121,18 @@ def make_certificate(
     """
     authority_key, between_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
     root, between, subject = map(_called, ("Test authority", "Test intermediate", names[0]))
-    authority = _builder(root, root, authority_key.public_key(), authority=True).sign(authority_key, hashes.SHA256())
+    authority = _builder(root, root, authority_key.public_key()).add_extension(_SIGNS, critical=True)
     signer, signing_key = (root, authority_key) if is_direct else (between, between_key)
-    alternative = x509.SubjectAlternativeName(list(map(_name, names)))
-    server = _builder(subject, signer, server_key.public_key(), from_now=from_now).add_extension(
-        alternative, critical=False
-    )
+    server = _builder(subject, signer, server_key.public_key(), from_now=from_now)
+    # Python 3.13 requires what standards require, such as a reference to the key that signed.
+    for extension in (
+        x509.SubjectAlternativeName(list(map(_name, names))),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()),
+    ):
+        server = server.add_extension(extension, critical=False)
     authority_path, server_path = folder / "authority.pem", folder / "server.pem"
-    authority_path.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
+    root_certificate = authority.sign(authority_key, hashes.SHA256())
+    authority_path.write_bytes(root_certificate.public_bytes(serialization.Encoding.PEM))
     key = server_key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -141,9 +145,20 @@ def _called(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _builder(
-    subject: x509.Name, issuer: x509.Name, public_key: Any, *, authority=False, from_now=dt.timedelta()
-) -> Any:
+_SIGNS = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, public_key: Any, *, from_now=dt.timedelta()) -> Any:
     now = dt.datetime.now(dt.UTC) + from_now
     return (
         x509.CertificateBuilder()
@@ -153,7 +168,8 @@ def _builder(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - dt.timedelta(hours=1))
         .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+        .add_extension(x509.BasicConstraints(ca=subject == issuer, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
     )
 
 

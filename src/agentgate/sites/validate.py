@@ -165,9 +165,14 @@ def _canonical_host(host: str) -> str | None:
 
 def _canonical_ipv6(host: str) -> str | None:
     try:
-        return f"[{IPv6Address(host)}]"
+        address = IPv6Address(host)
     except ValueError:
         return None
+    if (mapped := address.ipv4_mapped) is None:
+        return f"[{address}]"
+    # Since Python 3.13 the text of such an address ends in that of the IPv4 address. Browsers write numbers.
+    high, low = divmod(int(mapped), 1 << 16)
+    return f"[::ffff:{high:x}:{low:x}]"
 
 
 def _is_ipv4(host: str) -> bool:

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import socket
+import sys
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from types import MappingProxyType
@@ -174,8 +175,12 @@ class Listener:
         """Listen on the same socket through one more descriptor."""
         loop = asyncio.get_running_loop()
         same = socket.socket(fileno=os.dup(listening.fileno()))
-        open_server = loop.create_unix_server if same.family == socket.AF_UNIX else loop.create_server
-        return await open_server(self._new_connection, sock=same, backlog=self._options.backlog)
+        if same.family != socket.AF_UNIX:
+            return await loop.create_server(self._new_connection, sock=same, backlog=self._options.backlog)
+        # Since Python 3.13 a server deletes the file of its socket when it closes. Other descriptors and a successor
+        # listen on the same socket.
+        kept: dict[str, Any] = {} if sys.version_info < (3, 13) else {"cleanup_socket": False}
+        return await loop.create_unix_server(self._new_connection, sock=same, backlog=self._options.backlog, **kept)
 
     def _new_connection(self) -> GateProtocol:
         return GateProtocol(self._config, self._state, limits=self._options.limits, hot_paths=self._hot_paths)
