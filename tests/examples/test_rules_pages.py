@@ -127,14 +127,14 @@ def test_a_preset(reader: Reader) -> None:
 
 
 def test_decoys(reader: Reader) -> None:
-    [switch] = lines("decoys.md", "site decoys")
+    [switch] = lines("protect-applications.md", "site decoys")
     told = reader.run(switch)
     link = re.search(r"<a href=(\S+)", told)
     assert link
-    [adapter] = [line for line in lines_within("decoys.md") if "--decoys" in line]
+    [adapter] = [line for line in lines_within("protect-applications.md") if "--decoys" in line]
     reader.run(adapter.replace("/etc/nginx/conf.d/agentgate.conf", "agentgate.conf"))
     assert "sub_filter </body> $agentgate_decoy</body>" in reader.read("agentgate.conf")
-    group = rules_of("decoys.md", "group: decoys")
+    group = rules_of("protect-applications.md", "group: decoys")
     reader.push(group)
     assert "x-service-decoy" in reader.gate.check("GET", "/").headers
 

@@ -96,6 +96,8 @@ def ruled(site: Installed) -> None:
         {"name": "scanner", "match": scanner, "action": "block"},
         {"name": "order", "match": {"all_labels": ["http.order_mismatch"]}, "action": "block", "routes": ["/ordered"]},
     ]
+    path, operator = f"/v1/admin/sites/{site.site_key}/rules", site.service.operator
+    # Other modules may have changed the rules before.
     body = {"ruleSet": {"version": "1", "rules": rules, "default_action": "allow"}}
-    reply = site.service.operator.put(f"/v1/admin/sites/{site.site_key}/rules", json=body)
+    reply = operator.put(path, json={**body, "revision": operator.get(path).json()["revision"]})
     assert reply.status_code == 200, reply.text

@@ -34,7 +34,7 @@ const DOCS: Record<string, string> = {
 /** A page of the documentation, with the heading after a `#`. */
 export type Topic =
   | "detection#assistants"
-  | "decoys"
+  | "protect-applications#catch-crawlers-with-decoys"
   | "feed-firewall"
   | "signals#clusters"
   | "write-rules#load"

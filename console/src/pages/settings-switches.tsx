@@ -16,7 +16,7 @@ const SWITCHES = {
   formMethodOverride: "gateway#headers-that-name-another-target",
   suggestions: "allow-webhooks#suggestions",
   blockFeed: "feed-firewall",
-  decoys: "decoys",
+  decoys: "protect-applications#catch-crawlers-with-decoys",
 } as const satisfies Record<string, Topic>;
 
 export type Switched = Record<keyof typeof SWITCHES, boolean> & { wholeSiteWhen: string };

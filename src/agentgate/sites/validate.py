@@ -170,7 +170,7 @@ def _canonical_ipv6(host: str) -> str | None:
         return None
     if (mapped := address.ipv4_mapped) is None:
         return f"[{address}]"
-    # Since Python 3.13 the text of such an address ends in that of the IPv4 address. Browsers write numbers.
+    # Python 3.13 and newer write the IPv4 address with dots at the end. Browsers write hexadecimal numbers.
     high, low = divmod(int(mapped), 1 << 16)
     return f"[::ffff:{high:x}:{low:x}]"
 

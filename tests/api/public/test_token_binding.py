@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
 from tests.support.browser_client import CHROME, ORIGIN, BrowserClient, get_token
 from tests.support.gateway import Gate, said
@@ -129,10 +130,11 @@ def test_siteverify_rejects_another_network_under_strict_binding_only(gate: Gate
 def test_siteverify_counts_addresses_that_are_not_the_visitors(
     gate: Gate, told: str, counted: list[CounterName], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, recorder = [], gate.service.application.recorder
-    count = recorder.count
+    found, count = [], Recorder.count
     monkeypatch.setattr(
-        recorder, "count", lambda site, name, *args, **named: (found.append(name), count(site, name, *args, **named))
+        Recorder,
+        "count",
+        lambda own, site, name, *args, **named: (found.append(name), count(own, site, name, *args, **named)),
     )
     token = get_token(gate.service, gate.site_key, "login", ORIGIN, address=HERE)
     body = {"token": token, "expectedAction": "login", "secret": gate.secret, "remoteAddress": told}

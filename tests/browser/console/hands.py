@@ -20,7 +20,7 @@ WAY = """(target) => {
   return active.compareDocumentPosition(target) & Node.DOCUMENT_POSITION_PRECEDING ? 'back' : 'on';
 }"""
 KEYS = {"on": "Tab", "back": "Shift+Tab", "group": "ArrowDown"}
-MOST_KEYS = 150
+MOST_KEYS = 250
 # Menus lie elsewhere in the document than where Tab finds them: after so many turns, straight on.
 MOST_TURNS = 2
 IS_TICKED = "(target) => ['checkbox', 'radio'].includes(target.type)"

@@ -114,7 +114,9 @@ export function MemberTable(shown: Shown) {
         change={changing}
         owners={rows.filter(({ role }) => role === "owner").length}
         onClose={(role) => {
-          const { row } = changing!;
+          // A dialog that was confirmed reports its end too.
+          if (!changing) return;
+          const { row } = changing;
           setChanging(null);
           // What the list shows is the stored role again until the change is made.
           if (role === undefined) return loaded.reload();

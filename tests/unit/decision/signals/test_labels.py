@@ -7,7 +7,7 @@ from agentgate.sites.rules.labels import LABELS, is_label
 
 SOURCES = {
     *("net", "http", "path", "ua", "browser", "behavior", "input", "probes", "evidence", "cluster", "privacy_pass"),
-    *("assistant", "robots", "site", "rate", "agent", "ai", "receipt", "content", "list", "model"),
+    *("assistant", "robots", "site", "rate", "agent", "ai", "receipt", "content", "list", "model", "decoy"),
 }
 
 
