@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import http.client
 import time
 from collections.abc import Iterator
 
@@ -94,9 +95,13 @@ def test_a_failed_second_step_is_a_denial(opened: Installed) -> None:
     denied = b"HTTP/1.1 401 Unauthorized\r\nX-Service-Denial: sealed0000000000\r\nContent-Length: 0\r\n\r\n"
 
     with opened.answering(denied, only_checks=True):
-        told = opened.visit("POST", "/login", usual=NAVIGATION, headers=FORM, body=b"user=a")
+        try:
+            status = opened.visit("POST", "/login", usual=NAVIGATION, headers=FORM, body=b"user=a").status
+        except http.client.RemoteDisconnected:
+            # HAProxy 3 closes the visitor's connection if one that it reused is lost, so that browsers try again.
+            status = 502 if opened.proxy == "haproxy" else None
 
-    assert told.status in {401, 502, 503, 504}
+    assert status in {401, 502, 503, 504}
     assert len(opened.site.asked) == before
 
 
