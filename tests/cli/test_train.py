@@ -306,4 +306,4 @@ def test_without_a_credential_the_export_shows_where_one_is_looked_for(tmp_path)
 
     assert result.returncode == 2
     assert "there is no operator credential in" in result.stderr
-    assert "set AGENTGATE_ADMIN_KEY or AGENTGATE_DATA_DIR" in result.stderr
+    assert "set AGENTGATE_DATA_DIR" in result.stderr

@@ -21,11 +21,18 @@ LED = [(name, value if value != "none" else "same-origin") for name, value in NA
 
 @pytest.fixture(scope="module")
 def shop(site: Installed) -> Iterator[Installed]:
-    """The site, which sends pages, behind nginx."""
+    """The site, which sends pages, behind nginx. Its rules are those of other modules outside of this one."""
+    path, operator = f"/v1/admin/sites/{site.site_key}/rules", site.service.operator
+    before = operator.get(path).json()
+    rules = {"version": "1", "rules": [{"group": "decoys", "version": 1}], "default_action": "allow"}
+    saved = operator.put(path, json={"ruleSet": rules, "revision": before["revision"]})
+    assert saved.status_code == 200, saved.text
     site.change(decoys=True)
     with running_proxy("nginx", replace(site.installation, decoys=True)) as port:
         yield dataclasses.replace(site, proxy="nginx", port=port)
     site.change(decoys=False)
+    restored = operator.put(path, json={"ruleSet": before["ruleSet"], "revision": before["revision"] + 1})
+    assert restored.status_code == 200, restored.text
 
 
 @pytest.fixture

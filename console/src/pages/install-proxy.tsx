@@ -46,7 +46,7 @@ export function ProxyFile({
           label={t("install.upstream")}
           help={t("install.upstreamHelp")}
           placeholder="http://127.0.0.1:3000"
-          value={answers.upstream}
+          defaultValue={answers.upstream}
           onChange={(event: Event) => onAnswer({ ...answers, upstream: typed(event) })}
         />
         <Field
@@ -54,7 +54,7 @@ export function ProxyFile({
           label={t("install.listen")}
           help={t("install.listenHelp", { stack: NAMES[proxy] ?? proxy })}
           placeholder={t("install.listenUsual")}
-          value={answers.listen}
+          defaultValue={answers.listen}
           onChange={(event: Event) => onAnswer({ ...answers, listen: typed(event) })}
         />
       </div>
