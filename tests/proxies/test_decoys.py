@@ -21,7 +21,7 @@ LED = [(name, value if value != "none" else "same-origin") for name, value in NA
 
 @pytest.fixture(scope="module")
 def shop(site: Installed) -> Iterator[Installed]:
-    """The site, which sends pages, behind nginx. Its rules are those of other modules outside of this one."""
+    """The site, which sends pages, behind nginx, with the rule for decoys."""
     path, operator = f"/v1/admin/sites/{site.site_key}/rules", site.service.operator
     before = operator.get(path).json()
     rules = {"version": "1", "rules": [{"group": "decoys", "version": 1}], "default_action": "allow"}

@@ -320,7 +320,7 @@ def test_a_port_with_http2_only_is_the_first_diagnosis(service: RunningService) 
     with running_proxy("nginx", installation, speaks_http2=True) as port:
         first = examined(port)[0]
         if Site(f"http://127.0.0.1:{port}").try_asking("GET", "/") is not None:
-            pytest.skip("nginx from 1.25.1 on speaks HTTP/1.1 on the same port")
+            pytest.skip("nginx from 1.25.1 on has HTTP/1.1 on the same port")
 
     assert (first.check, first.state) == ("reachable", State.FAIL)
     assert "HTTP/1.1" in first.fix

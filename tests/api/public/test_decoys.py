@@ -39,7 +39,7 @@ def change(gate: Gate, **fields: object) -> None:
 
 
 def pass_days(gate: Gate, days: int) -> None:
-    """Move the clock. Requests in the same turn of the event loop would still see the day before."""
+    """Move the clock. Requests in the same event-loop iteration would still have the day before."""
     gate.service.clock.advance(seconds=days * 86_400)
     time.sleep(10 * SAME_TURN_S)
 
