@@ -76,11 +76,12 @@ class SnapshotRefresher:
         self._refreshing = asyncio.Lock()
         # Alone, or as one of several workers: of this machine, or of those with the same Redis.
         exchange: RateExchange | None = None
+        clearance_s = settings.clearance_seconds
         if boards is not None:
-            self._rates = RateWindows(sharing=boards.rates, pages=boards.pages)
+            self._rates = RateWindows(sharing=boards.rates, pages=boards.pages, clearance_s=clearance_s)
         else:
             exchange = None if shared_cache.is_alone else RateExchange(shared_cache, workers=settings.workers)
-            self._rates = RateWindows(sharing=exchange)
+            self._rates = RateWindows(sharing=exchange, clearance_s=clearance_s)
         self.ids = DecisionIds(clock)
         rule_limits = RuleLimits(None if shared_cache.is_alone else shared_cache)
         self.decider = Decider(

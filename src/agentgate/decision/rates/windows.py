@@ -20,7 +20,7 @@ from agentgate.decision.signals.facts import (
 )
 from agentgate.http.address import subnet_of
 from agentgate.lib.bounded_cache import BoundedCache
-from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.clock import HOUR_MS, MINUTE_MS, SECOND_MS
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 
@@ -98,11 +98,12 @@ class _Window(SharedCount, gc=False):
         """Return a ceiling for the browsers that came."""
         return most * self.crowd // BROWSERS_OF_A_LIMIT
 
-    def add_browser(self, user_agent: int, clearance: int) -> None:
+    def add_browser(self, user_agent: int, clearance: int, silent: int) -> None:
         """Count a browser with a clearance.
 
         One browser may have collected clearances, and the browsers of an office are alike. So of one User-Agent,
-        clearances count within one limit, and again beyond those that an address gets without the visible check.
+        clearances count within one limit, and again beyond the `silent` ones, which an address gets without the visible
+        check while the first of them is valid.
         """
         if self.own + self.before < CROWD_FROM or self.browsers == MOST_BROWSERS:
             return
@@ -112,7 +113,7 @@ class _Window(SharedCount, gc=False):
         if clearance in same:
             return
         same.add(clearance)
-        if len(same) <= BROWSERS_OF_A_LIMIT or len(same) > SILENT_CLEARANCES:
+        if len(same) <= BROWSERS_OF_A_LIMIT or len(same) > silent:
             self.browsers += 1
             self.crowd = max(self.crowd, self.browsers)
 
@@ -162,13 +163,20 @@ class RateWindows:
 
     __slots__ = (
         "_before", "_budgets", "_calls", "_end_ms", "_files", "_late_syncs", "_loaded", "_minute", "_minute_before",
-        "_most_keys", "_pages", "_present", "_sharing", "_turns",
+        "_most_keys", "_pages", "_present", "_sharing", "_silent", "_turns",
     )  # fmt: skip
 
     def __init__(
-        self, most_keys: int = MOST_KEYS, *, sharing: RateSharing | None = None, pages: CountBoard | None = None
+        self,
+        most_keys: int = MOST_KEYS,
+        *,
+        sharing: RateSharing | None = None,
+        pages: CountBoard | None = None,
+        clearance_s: int = 0,
     ) -> None:
         self._most_keys = most_keys // 2
+        # Clearances that one browser can have at the same time: the silent ones of each hour that they are valid.
+        self._silent = SILENT_CLEARANCES * max(1, -(-clearance_s * SECOND_MS // HOUR_MS))
         # None where no other process counts.
         self._sharing = sharing
         self._pages = pages
@@ -357,7 +365,7 @@ class RateWindows:
         counted.window = self._present.get(key) or self._open(key)
         counted.network = self._present.get(network_key) or self._open(network_key)
         if counted.clearance:
-            counted.window.add_browser(counted.user_agent, counted.clearance)
+            counted.window.add_browser(counted.user_agent, counted.clearance, self._silent)
 
     def _budget_of(self, counted: Counted, tag: int, now_ms: int) -> PartBudget:
         """Return the budget of a visitor's fingerprint."""

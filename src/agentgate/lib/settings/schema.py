@@ -175,7 +175,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     webhook_private_hosts: Annotated[
         tuple[str, ...],
         Setting(
-            values.hosts(), "Hosts of webhooks and network lists that may use HTTP and private addresses. Default: none"
+            values.hosts(),
+            "Hosts that webhooks and network lists of all customers may reach by HTTP and at private addresses. "
+            "Default: none",
         ),
     ] = ()
     site_private_hosts: Annotated[

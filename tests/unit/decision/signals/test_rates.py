@@ -258,6 +258,15 @@ def test_workers_learn_of_pages_and_no_other_browser_has_their_parts():
     assert (paid(workers[1], 8, OTHER_TAG), paid(workers[1], 8, TAG)) == (0, PER_PAGE)
 
 
+def test_another_browser_of_a_visitor_does_not_use_its_subresources():
+    windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
+    windows.earn(visitor, TAG, START_MS)
+
+    states = [windows.count_part(visitor, tag, None, START_MS)[2] for tag in (OTHER_TAG, TAG)]
+
+    assert states == [PartState.COUNTED, PartState.PAID]
+
+
 def test_files_change_neither_rate():
     windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
     for _ in range(40):
@@ -336,9 +345,9 @@ def test_with_a_clearance_a_page_pays_for_its_fetches_as_for_its_parts():
     assert states == [PartState.COUNTED] * PER_PAGE
 
 
-def pages_of_a_pool(clearances, *, user_agents, level=1, minutes=3):
+def pages_of_a_pool(clearances, *, user_agents, level=1, minutes=3, clearance_s=1_800):
     """Return how many pages a pool of clearances gets at one address in its best minute; it takes all that it can."""
-    windows, best = RateWindows(), 0
+    windows, best = RateWindows(clearance_s=clearance_s), 0
     for minute in range(minutes):
         now_ms, got = START_MS + minute * MINUTE_MS, 0
         for request in range(7_000):
@@ -361,6 +370,8 @@ def test_clearances_of_one_user_agent_or_without_a_check_raise_no_limit():
     assert pages_of_a_pool(SILENT_CLEARANCES, user_agents=1) == 599
     assert pages_of_a_pool(2 * SILENT_CLEARANCES, user_agents=2) == 1_199
     assert pages_of_a_pool(1_000, user_agents=1_000, level=0) == 599
+    # Clearances of a day are collected for a day.
+    assert pages_of_a_pool(24 * SILENT_CLEARANCES, user_agents=1, clearance_s=86_400) == 599
 
 
 def test_people_with_the_same_browser_raise_the_limit_beyond_what_one_browser_can_collect():
