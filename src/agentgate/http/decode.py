@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -18,6 +19,12 @@ _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `\$(.*)`
 _SHAPE = re.compile(r"Expected `[^`]+`, got `|Object missing required|An object contains a property")
 _INTEGER = re.compile(r"-?[0-9]+\Z", re.ASCII)
 _PROBLEM = re.compile(r"(.*?)(?: - at `(?:key in )?\$\.?(.*)`)?\Z", re.DOTALL)
+
+# Levels of arrays and objects. How deep an interpreter can read depends on its version and on the size of its stack.
+DEEPEST = 64
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
 
 # Error codes by query parameter; all others are filters.
 QUERY_CODES = {
@@ -67,6 +74,7 @@ class BodyDecoder:
                 return decoded
             # Numbers are left as text: Python rejects very long ones, and only the keys matter here.
             read = _strict_reader.decode(body.decode())
+            _check_depth(body)
             if rb"\u0000" in body:
                 _check_text(read)
         except msgspec.ValidationError as problem:
@@ -76,7 +84,7 @@ class BodyDecoder:
         except UnicodeDecodeError:
             raise Refused(self._malformed, "The body is not valid JSON: text must be UTF-8.") from None
         except RecursionError:
-            raise Refused(self._malformed, "The body is nested too deeply.") from None
+            raise Refused(self._malformed, f"The body has more than {DEEPEST} levels of arrays and objects.") from None
         return decoded
 
     def _other_version(self, body: bytes) -> Refused | None:
@@ -138,6 +146,15 @@ def explain(problem: str) -> str:
     text = text.replace("`", "").replace(r"\\Z", "$").replace(r"\Z", "$")
     text = text.replace("Object missing required field", "missing required property")
     return f"{place}: {text}." if place else f"{text[0].upper()}{text[1:]}."
+
+
+def _check_depth(body: bytes) -> None:
+    if body.count(b"[") + body.count(b"{") <= DEEPEST:
+        return
+    # The body is JSON: in other text, the pattern takes quadratic time.
+    brackets = _STRINGS.sub(b"", body).translate(None, _NO_BRACKETS)
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEEPEST:
+        raise RecursionError
 
 
 def _has_each_once(decoded: Any, body: bytes) -> bool:

@@ -96,6 +96,19 @@ def test_a_property_that_is_twice_is_rejected_at_any_depth(body: bytes) -> None:
     assert (refused.code, refused.message) == ("bad_request", "An object contains a property twice.")
 
 
+@pytest.mark.parametrize(
+    "extra",
+    [
+        b"[" * 63 + b"]" * 63,
+        b"[" + b"[[{}]]," * 1_000 + b"0]",
+        b'"' + b"[" * 1_000 + b'"',
+        b'["' + b'\\"[' * 1_000 + b'"]',
+    ],
+)
+def test_a_body_may_have_64_levels_and_any_number_of_brackets(extra: bytes) -> None:
+    assert ORDER.decode(b'{"name":"a","amount":1,"extra":' + extra + b"}")
+
+
 def test_the_same_property_in_two_objects_is_fine() -> None:
     assert len(ORDER.decode(b'{"parts":[{"number":1},{"number":2}],"part":{"number":3}}').parts) == 2
 
@@ -138,6 +151,9 @@ def test_the_same_property_in_two_objects_is_fine() -> None:
         b'{"extra":' + b"[" * 100_000,
         b'{"extra":' + b'{"a":' * 50_000,
         b'{"extra":' + b"[" * 20_000 + b"]" * 20_000 + b"}",
+        b'{"extra":' + b"[" * 64 + b"]" * 64 + b"}",
+        b'{"extra":' + b'{"a":' * 64 + b"1" + b"}" * 64 + b"}",
+        b'{"extra":["\\"' + b",[{" * 32 + b"}]" * 32 + b"]}",
         b'{"amount":"1"}',
         b'{"amount":1.5}',
         b'{"amount":true}',
