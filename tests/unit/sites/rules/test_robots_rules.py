@@ -101,3 +101,25 @@ def test_many_stars_and_many_rules_take_milliseconds() -> None:
     rules.judge("/" + "a" * 8_000)
 
     assert time.process_time() - started < 0.05
+
+
+def test_rules_of_a_group_are_compared_once_for_all_its_names() -> None:
+    # As large as a site's text may be.
+    text = "".join(f"User-agent:{number}\n" for number in range(1_000)) + "Disallow:/*a*\n" * MOST_RULES
+    started = time.process_time()
+    rules = RobotsRules(text)
+    found = rules.judge("/" + "b" * 2_000)
+
+    assert time.process_time() - started < 0.1
+    assert found is not None
+    assert not found.disallowed
+    assert rules.judge("/a").disallows("999", is_closed=False)  # type: ignore[union-attr]
+
+
+def test_groups_of_one_name_are_one_group() -> None:
+    text = "User-agent: a\nUser-agent: b\nDisallow: /x\n\nUser-agent: b\nUser-agent: c\nAllow: /x/y\n"
+
+    assert is_disallowed(text, "a", "/x/y")
+    assert is_disallowed(text, "b", "/x")
+    assert not is_disallowed(text, "b", "/x/y")
+    assert not is_disallowed(text, "c", "/x")

@@ -40,31 +40,37 @@ class RobotsRules:
     """A parsed robots.txt."""
 
     def __init__(self, text: str) -> None:
-        self._groups: dict[str, list[_Rule]] = {}
-        names: list[str] = []
+        # Names share a group: 1,000 names with 1,000 rules are 1,000 comparisons.
+        self._groups: list[list[_Rule]] = []
+        self._groups_of: dict[str, list[int]] = {}
         is_open, count = False, 0
         for line in text.splitlines():
             key, _, value = line.partition("#")[0].partition(":")
             key, value = key.strip().lower(), value.strip()
             if key == "user-agent":
-                names = [*names, value.lower()] if is_open else [value.lower()]
-                is_open = True
-                self._groups.setdefault(value.lower(), [])
+                if not is_open:
+                    self._groups.append([])
+                    is_open = True
+                self._groups_of.setdefault(value.lower(), []).append(len(self._groups) - 1)
             elif key in {"allow", "disallow"}:
                 is_open = False
-                if value and names and count < MOST_RULES:
+                if value and self._groups and count < MOST_RULES:
                     count += 1
-                    for name in names:
-                        self._groups[name].append(_rule(value, allows=key == "allow"))
-        self._named = frozenset(self._groups)
+                    self._groups[-1].append(_rule(value, allows=key == "allow"))
+        self._named = frozenset(self._groups_of)
 
     def judge(self, target: str) -> RobotsVerdict | None:
         """Return the verdict about a target of a request; None for the file itself, which all crawlers may read."""
         path = _normal(target[:LONGEST_TARGET])
         if path == "/robots.txt":
             return None
-        verdicts = {name: _allows(rules, path) for name, rules in self._groups.items()}
-        disallowed = frozenset(name for name, allows in verdicts.items() if allows is False)
+        longest = [_longest(rules, path) for rules in self._groups]
+        verdicts = {
+            name: max(found)[1]
+            for name, groups in self._groups_of.items()
+            if (found := [match for group in groups if (match := longest[group]) is not None])
+        }
+        disallowed = frozenset(name for name, allows in verdicts.items() if not allows)
         return RobotsVerdict(disallowed, frozenset(name for name, allows in verdicts.items() if allows), self._named)
 
 
@@ -74,11 +80,10 @@ def _rule(pattern: str, *, allows: bool) -> _Rule:
     return pieces, allows, len(pattern), is_whole
 
 
-def _allows(rules: Collection[_Rule], path: str) -> bool | None:
-    """Return whether the longest matching rule allows a path; None without a match."""
+def _longest(rules: Collection[_Rule], path: str) -> tuple[int, bool] | None:
+    """Return the length of the longest matching rule, and whether it allows the path; None without a match."""
     matching = ((length, allows) for pieces, allows, length, whole in rules if _matches(pieces, path, whole=whole))
-    best = max(matching, default=None)
-    return None if best is None else best[1]
+    return max(matching, default=None)
 
 
 def _matches(pieces: tuple[str, ...], path: str, *, whole: bool) -> bool:
