@@ -49,7 +49,7 @@ location /private/ { auth_basic "members"; auth_basic_user_file %(users)s; }
 PAGE = """<?php
 if (isset($_GET['status'])) { http_response_code((int) $_GET['status']); }
 header('X-Page: from PHP');
-setcookie('seen', 'yes', 2000000000);
+setcookie('seen', 'yes');
 ksort($_SERVER);
 foreach ($_SERVER as $name => $value) {
     if (preg_match('/^(HTTP_|REQUEST_METHOD|REQUEST_URI|QUERY|REMOTE_ADDR|CONTENT|SCRIPT)/', $name)) {

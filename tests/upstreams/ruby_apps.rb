@@ -10,7 +10,7 @@ def serve(app)
   server = WEBrick::HTTPServer.new(
     BindAddress: "127.0.0.1", Port: 0, Logger: WEBrick::Log.new(File::NULL), AccessLog: []
   )
-  server.mount "/", Rack::Handler::WEBrick, app
+  server.mount "/", WEBRICK_HANDLER, app
   Thread.new { server.start }
   server.listeners.first.addr[1]
 end
@@ -47,7 +47,14 @@ end
 
 require "webrick"
 require "rack"
-require "rack/handler/webrick"
+begin
+  require "rack/handler/webrick"
+  WEBRICK_HANDLER = Rack::Handler::WEBrick
+rescue LoadError
+  # Rack 3.
+  require "rackup/handler/webrick"
+  WEBRICK_HANDLER = Rackup::Handler::WEBrick
+end
 
 ports = { "sinatra" => :sinatra, "rails" => :rails }.transform_values do |start|
   send(start)
