@@ -1,6 +1,7 @@
 """`agentgate feed`: what it prints for nftables, and responses that must not reach a shell of root."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -87,8 +88,10 @@ def test_the_units_and_the_jail_of_the_page_fit_together() -> None:
 
 @pytest.mark.skipif(not Path(NFT).exists(), reason="nft is missing")
 def test_nft_reads_the_script() -> None:
-    script = "\n".join(nftables([Dropped("81.2.69.142", "540s"), Dropped("2a01:4f8::5", "60s")]))
-    done = subprocess.run(
-        ["unshare", "-rn", NFT, "-f", "-"], input=script * 2, text=True, capture_output=True, check=False
-    )
+    script = "\n".join(nftables([Dropped("81.2.69.142", "540s"), Dropped("2a01:4f8::5", "60s")])) + "\n"
+    # In a bare root, no namespace of users can be made, and the superuser needs none.
+    alone = ["unshare", "-n" if os.geteuid() == 0 else "-rn"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("a namespace needs the superuser here")
+    done = subprocess.run([*alone, NFT, "-f", "-"], input=script * 2, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
