@@ -6,7 +6,7 @@ import json
 from http.client import HTTPException
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -96,6 +96,9 @@ def check(url: Annotated[str, Argument(help="Origin of the agent, or URL of its 
         with urlopen(Request(target, headers={"accept": MEDIA_TYPE}), timeout=TIMEOUT_S) as reply:  # noqa: S310 - checked
             status, final, body = reply.status, reply.url, reply.read(MOST_BYTES + 1)
             headers = {name.lower(): value for name, value in reply.headers.items()}
+    except HTTPError as problem:
+        problem.close()
+        raise CommandRefused(f"{target} could not be fetched: {problem}") from None
     except (HTTPException, URLError, OSError) as problem:
         raise CommandRefused(f"{target} could not be fetched: {problem}") from problem
     findings = directory_findings(status, body, headers, host=parts.netloc, now_ms=SystemClock().now_ms())

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from http.client import HTTPException
 from pathlib import Path
 from typing import Annotated
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -164,6 +164,9 @@ def _download(url: str, lists: Path, name: str | None = None) -> None:
     try:
         with urlopen(url, timeout=TIMEOUT_S) as reply:  # noqa: S310 - the scheme was checked
             content = reply.read(MOST_BYTES + 1)
+    except HTTPError as problem:
+        problem.close()
+        raise CommandRefused(f"{url} could not be fetched: {problem}") from None
     except (HTTPException, URLError, OSError) as problem:
         raise CommandRefused(f"{url} could not be fetched: {problem}") from problem
     if len(content) > MOST_BYTES:
