@@ -271,6 +271,8 @@ ADDED_FIELDS["Decision"] = {"solveType": 6}
 # Table -> code -> section. The whole agent table is the contract's: the specification gives statuses only.
 ADDED_CODES = {
     "receipts": {"invalid_request": 8, "unavailable": 8},
+    "content": {"invalid_request": 5, "invalid_credential": 5, "unavailable": 5},
+    "block_feed": {"invalid_request": 9, "invalid_credential": 9, "not_found": 9, "unavailable": 9},
     "compat": {
         "invalid_request": 8,
         "missing_credential": 8,

@@ -5,9 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec import ValidationError
 
 from agentgate.lib import errors
-from agentgate.lib.errors import CRAWLER_ERROR_STATUSES, TABLES, CrawlerError, Refused
+from agentgate.lib.errors import CRAWLER_ERROR_STATUSES, TABLES, CrawlerError, Refused, read_tables
 from tests.contract.additions import ADDED_CODES
 from tests.contract.spec import crawler_errors, error_table, spec_text, status_table
 
@@ -55,9 +56,32 @@ def test_the_times_to_wait_are_those_the_specification_gives():
         ("browser", "rate_limited"): 60,
         ("browser", "unavailable"): 5,
         ("receipts", "unavailable"): 5,
+        ("content", "unavailable"): 5,
+        ("block_feed", "unavailable"): 5,
         ("console", "store_unavailable"): 5,
         ("agents", "rate_limited"): 60,
     }
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '{ status = 199, message = "No." }',
+        '{ status = 600, message = "No." }',
+        '{ message = "No." }',
+        "{ status = 400 }",
+        '{ status = 400, message = "no sentence" }',
+        '{ status = 400, message = "No.", retry_after_s = 0 }',
+        '{ status = 400, mesage = "No." }',
+        '{ answers = [["alow", 204]] }',
+        '{ answers = [["allow", 99]] }',
+        "5",
+    ],
+)
+def test_a_wrong_row_is_rejected(row):
+    assert read_tables('[a]\ncode = { status = 400, message = "No." }')["a"].lookup("code").status == 400
+    with pytest.raises(ValidationError):
+        read_tables(f"[a]\ncode = {row}")
 
 
 def test_the_crawler_errors_are_the_ones_of_the_specification():
