@@ -9,25 +9,12 @@ from typing import Any
 
 import yaml
 
+from agentgate.sites.rules.effective import is_group
+from agentgate.sites.rules.records import GROUP_KEYS, RULE_KEYS, SET_KEYS
 from agentgate.sites.rules.text import read_text
 
 LINE_CHARACTERS = 100
 INDENT = 2
-_SET_KEYS = ("version", "rules", "thresholds", "default_action")
-_RULE_KEYS = (
-    "name",
-    "match",
-    "routes",
-    "action",
-    "add",
-    "rate",
-    "response",
-    "group",
-    "version",
-    "overrides",
-    "scope_down",
-)
-_SCHEDULE = ("from", "until", "weekdays")
 # Text that YAML 1.2 and 1.1 read as text without quotes.
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./+-]*\Z")
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"))
@@ -53,7 +40,7 @@ def _formatted_yaml(text: str, value: dict[str, Any]) -> str:
             parts["rules"] = above + "rules:\n" + _rules(lines, content, value["rules"], key.start_mark.line + 1)
         else:
             parts[key.value] = above + f"{key.value}: {_flow(value[key.value])}\n"
-    ordered = [*(key for key in _SET_KEYS if key in parts), *(key for key in parts if key not in _SET_KEYS)]
+    ordered = [*(key for key in SET_KEYS if key in parts), *(key for key in parts if key not in SET_KEYS)]
     return "".join(parts[key] for key in ordered) + _comments(lines, end, len(lines))
 
 
@@ -102,14 +89,12 @@ def _last_line(node: yaml.Node) -> int:
 
 
 def _ordered_set(value: dict[str, Any]) -> dict[str, Any]:
-    ordered = {key: value[key] for key in _SET_KEYS if key in value} | value
+    ordered = {key: value[key] for key in SET_KEYS if key in value} | value
     return {**ordered, "rules": [_ordered_rule(item) for item in value["rules"]]}
 
 
 def _ordered_rule(item: dict[str, Any]) -> dict[str, Any]:
-    first = ("group", "version") if "group" in item and not item.get("name") else ()
-    keys = [*first, *_RULE_KEYS, *_SCHEDULE]
-    return {key: item[key] for key in dict.fromkeys(keys) if key in item} | item
+    return {key: item[key] for key in (GROUP_KEYS if is_group(item) else RULE_KEYS) if key in item} | item
 
 
 def _flow(value: Any) -> str:

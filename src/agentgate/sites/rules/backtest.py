@@ -20,7 +20,7 @@ from agentgate.sites.rules.patterns.predicates import HOST, PATH, USER_AGENT
 from agentgate.sites.rules.rate import RATE
 from agentgate.sites.rules.records import RuleSet
 from agentgate.sites.rules.replay_records import BacktestFlip, BacktestReport
-from agentgate.sites.rules.request_conditions import MORE_THAN, NOT
+from agentgate.sites.rules.request_conditions import MORE_THAN, NOT, PREDICATE_KEYS
 
 MOST_EVENTS = 1_000_000
 # Events that saving rules is compared with: a share needs no more, and the caller waits for the result.
@@ -37,16 +37,7 @@ BUSY_RETRY_S = 10
 UNTOLD_RULE = "(unknown)"
 _ONE_OF_SEVERAL = {outcome: RuleVerdict(outcome, UNTOLD_RULE) for outcome in Outcome}
 # Conditions on parts that no event has: address, headers, path, query, host.
-UNTOLD_KEYS = frozenset(
-    [
-        MORE_THAN,
-        *(
-            f"{no}{key}"
-            for key in ("networks", "network_lists", "user_agents", "headers", "paths", "query", "hosts")
-            for no in ("", NOT)
-        ),
-    ]
-)
+UNTOLD_KEYS = frozenset([MORE_THAN, *(no + key for key in PREDICATE_KEYS if key != "methods" for no in ("", NOT))])
 # The methods that events name.
 KNOWN_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"))
 

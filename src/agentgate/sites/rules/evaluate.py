@@ -190,10 +190,12 @@ class CompiledRules:
         limits: tuple[RuleLimit, ...] = ()
         least = most = 0
         for needed, choice, excluded, choices, counts, adds, verdict, limit in self._rules:
-            all_choices = (choice, *choices)
-            if could & needed != needed or mask & excluded or not all(could & each for each in all_choices):
+            if could & needed != needed or mask & excluded or not could & choice:
                 continue
-            is_sure = mask & needed == needed and not could & excluded and all(mask & each for each in all_choices)
+            if choices and not all(could & each for each in choices):
+                continue
+            is_sure = mask & needed == needed and not could & excluded and mask & choice > 0
+            is_sure = is_sure and all(mask & each for each in choices)
             if limit is not None and not could & limit.bit:
                 limits = (*limits, limit)
                 continue
@@ -220,24 +222,8 @@ class CompiledRules:
         return found
 
     def _decide(self, mask: int) -> RuleVerdict:
-        counted: tuple[str, ...] = ()
-        limits: tuple[RuleLimit, ...] = ()
-        found: RuleVerdict | None = None
-        weight = 0
-        for needed, choice, excluded, choices, counts, adds, verdict, limit in self._rules:
-            if mask & needed != needed or not mask & choice or mask & excluded:
-                continue
-            if choices and not all(mask & each for each in choices):
-                continue
-            if limit is not None and not mask & limit.bit:
-                limits = (*limits, limit)
-                continue
-            if counts is None:
-                found = verdict
-                break
-            counted = (*counted, counts)
-            weight += adds
-        found = _with(self._of_weight(weight) if found is None else found, counted, limits)
+        # Nothing is unknown, so only one rule could be the first to match.
+        found = next(self._walk(mask, mask))
         _evict(self._verdicts)
         self._verdicts[mask] = found
         return found

@@ -20,7 +20,7 @@ from agentgate.sites.rules.effective import is_group, managed_groups
 from agentgate.sites.rules.labels import LABELS, is_label
 from agentgate.sites.rules.logic import RuleCondition, find_shared_witness, find_witness, implies, is_dead
 from agentgate.sites.rules.rate import RATE
-from agentgate.sites.rules.records import RuleLint, RuleSet, Witness
+from agentgate.sites.rules.records import GROUP_KEYS, RULE_KEYS, SET_KEYS, RuleLint, RuleResponse, RuleSet, Witness
 from agentgate.sites.rules.schedule import SCHEDULE_KEYS, is_scheduled, why_inactive
 from agentgate.sites.rules.terms import has_prefix
 from agentgate.sites.rules.text import Path
@@ -31,11 +31,7 @@ MOST_LINTS = 100
 MOST_COMPARED = 2_000
 MOST_UNKNOWN = 40
 _OPPOSITE = ({RuleAction.ALLOW, RuleAction.BLOCK}, {RuleAction.ALLOW, RuleAction.DROP})
-_SET_KEYS = ("version", "rules", "default_action", "thresholds")
-_RULE_KEYS = ("name", "routes", "match", "action", "add", "rate", "response", "scope_down", "group", *SCHEDULE_KEYS)
-_GROUP_KEYS = ("group", "version", "overrides", "scope_down", "name", "action", *SCHEDULE_KEYS)
 _LIST_KEYS = ("network_lists", "not_network_lists")
-_RESPONSE_KEYS = ("status", "message", "retry_after")
 # Keys of a rule that limit it, as conditions do in its match.
 _LIMITS = ("match", "routes", "scope_down", RATE, *SCHEDULE_KEYS)
 # Unknown keys of rules that are compared with those, and the least resemblance.
@@ -104,10 +100,7 @@ def find_warnings(document: Mapping[str, Any]) -> list[PlacedLint]:
 def find_ignored_limits(document: Mapping[str, Any]) -> list[PlacedLint]:
     """Return keys of rules that are ignored and resemble what limits a rule, which then matches more than was meant."""
     unknown = (
-        (index, item, key)
-        for index, item in enumerate(document["rules"])
-        for key in item
-        if key not in (_GROUP_KEYS if is_group(item) else _RULE_KEYS)
+        (index, item, key) for index, item in enumerate(document["rules"]) for key in item if key not in _keys_of(item)
     )
     known = (*_LIMITS, *known_keys())
     found: list[PlacedLint] = []
@@ -268,17 +261,19 @@ def _matches(document: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, A
 
 
 def _unknown_keys(document: Mapping[str, Any]) -> Iterator[PlacedLint]:
-    lint = _key_lint
-    yield from lint((), document, _SET_KEYS, None)
+    yield from _key_lint((), document, SET_KEYS, None)
     for index, item in enumerate(document["rules"]):
-        keys = _GROUP_KEYS if is_group(item) else _RULE_KEYS
         name = item.get("name") or None
-        yield from lint(("rules", index), item, keys, name)
-        yield from lint(("rules", index, "response"), item.get("response", {}), _RESPONSE_KEYS, name)
+        yield from _key_lint(("rules", index), item, _keys_of(item), name)
+        response = item.get("response", {})
+        yield from _key_lint(("rules", index, "response"), response, RuleResponse.__struct_fields__, name)
 
 
-def _key_lint(path: Path, found: Mapping[str, Any], known: Iterable[str], rule: str | None) -> Iterator[PlacedLint]:
-    known = tuple(known)
+def _keys_of(item: Mapping[str, Any]) -> tuple[str, ...]:
+    return GROUP_KEYS if is_group(item) else RULE_KEYS
+
+
+def _key_lint(path: Path, found: Mapping[str, Any], known: tuple[str, ...], rule: str | None) -> Iterator[PlacedLint]:
     for key in found:
         if key not in known:
             message = f"{key[:40]} is unknown here and is ignored.{_nearest(key[:40], known)}"

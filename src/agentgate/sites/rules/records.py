@@ -13,6 +13,7 @@ from agentgate.lib.enums import Preset, RuleAction, RulesSource
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record, SiteKey
 from agentgate.sites.rules.rate import BY
+from agentgate.sites.rules.schedule import SCHEDULE_KEYS
 
 # The range of the column; a backtest reads as many.
 MOST_REVISIONS = 2**31 - 1
@@ -205,6 +206,12 @@ class RuleResponse(Struct, frozen=True, kw_only=True):
     status: int | UnsetType = UNSET
     message: str | UnsetType = UNSET
     retry_after: int | UnsetType = UNSET
+
+
+# The keys of a set, a rule and a group, in the order in which they are written.
+SET_KEYS = ("version", "rules", "thresholds", "default_action")
+RULE_KEYS = ("name", "match", "routes", "action", "add", "rate", "response", "group", "scope_down", *SCHEDULE_KEYS)
+GROUP_KEYS = ("group", "version", "name", "action", "overrides", "scope_down", *SCHEDULE_KEYS)
 
 
 class Rule(Struct, frozen=True, kw_only=True):

@@ -180,10 +180,10 @@ def _check_query(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
             yield (key, *path), message
 
 
-def _check_amount(match: PlainMatch) -> Iterator[MatchProblem]:
-    amount = match[MORE_THAN]
+def _check_amount(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
+    amount = match[key]
     if isinstance(amount, bool) or not isinstance(amount, int) or not 0 <= amount <= MOST_PARAMETERS:
-        yield (MORE_THAN,), f"{MORE_THAN} must be an integer from 0 to {MOST_PARAMETERS}."
+        yield (key,), f"{key} must be an integer from 0 to {MOST_PARAMETERS}."
 
 
 def _check_lists(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
@@ -270,34 +270,15 @@ _WORDS = {
 }
 
 
-def _of_request(
-    key: str, subject: str, doc: str, check: Callable[[str, PlainMatch], Iterator[MatchProblem]]
-) -> Condition:
-    return Condition(
-        keys=(key,),
-        doc=doc,
-        check=partial(check, key),
-        compile=partial(_compile, subject, key),
-        miss=partial(_miss, subject, key),
-    )
-
-
-def _of_labels(key: str, doc: str, check: Callable[[str, PlainMatch], Iterator[MatchProblem]]) -> Condition:
-    return Condition(
-        keys=(key,),
-        doc=doc,
-        check=partial(check, key),
-        compile=partial(_compile_labels, key),
-        miss=partial(_miss_labels, key),
-    )
-
-
 def _list(problem: Callable[[str], str | None], example: str) -> Callable[[str, PlainMatch], Iterator[MatchProblem]]:
     return lambda key, match: check_list(key, match[key], problem, example=example)
 
 
 _program_problem = partial(glob_problem, example="curl/*")
-_CHECKS: dict[str, tuple[str, Callable[[str, PlainMatch], Iterator[MatchProblem]], str]] = {
+# By key: the subject of the predicate (None for labels), the check, and the meaning.
+_CHECKS: dict[str, tuple[str | None, Callable[[str, PlainMatch], Iterator[MatchProblem]], str]] = {
+    "countries": (None, _list(_country_problem, "de"), "The IP address is in one of these countries."),
+    "asns": (None, _check_asns, "One of these networks (ASN) announces the IP address."),
     "networks": (NETWORK, _list(network_problem, "203.0.113.0/24"), "The IP address is in one of these networks."),
     "network_lists": (NETWORK_LIST, _check_lists, "The IP address is in one of these network lists of the site."),
     "user_agents": (USER_AGENT, _list(_program_problem, "curl/*"), "The User-Agent matches one of these globs."),
@@ -307,32 +288,36 @@ _CHECKS: dict[str, tuple[str, Callable[[str, PlainMatch], Iterator[MatchProblem]
     "query": (PARAMETER, _check_query, "Each of these query parameters is present and matches one of its globs."),
     "hosts": (HOST, _list(_host_problem, "*.shop.example"), "The host name matches one of these globs."),
 }
-_LABEL_CHECKS: dict[str, tuple[Callable[[str, PlainMatch], Iterator[MatchProblem]], str]] = {
-    "countries": (_list(_country_problem, "de"), "The IP address is in one of these countries."),
-    "asns": (_check_asns, "One of these networks (ASN) announces the IP address."),
-}
+# Keys of predicates: what they ask is not a label. Events have the method, and nothing of the rest.
+PREDICATE_KEYS = tuple(key for key, (subject, _, _) in _CHECKS.items() if subject is not None)
+
+
+def _condition(
+    key: str, subject: str | None, check: Callable[[str, PlainMatch], Iterator[MatchProblem]], doc: str
+) -> Condition:
+    return Condition(
+        keys=(key,),
+        doc=doc,
+        check=partial(check, key),
+        compile=partial(_compile_labels, key) if subject is None else partial(_compile, subject, key),
+        miss=partial(_miss_labels, key) if subject is None else partial(_miss, subject, key),
+    )
+
 
 REQUEST_CONDITIONS: tuple[Condition, ...] = (
     *(
-        _of_labels(prefix + key, ("Not: " if prefix else "") + doc, check)
-        for key, (check, doc) in _LABEL_CHECKS.items()
-        for prefix in ("", NOT)
-    ),
-    *(
-        _of_request(prefix + key, subject, ("Not: " if prefix else "") + doc, check)
+        _condition(prefix + key, subject, check, ("Not: " if prefix else "") + doc)
         for key, (subject, check, doc) in _CHECKS.items()
         for prefix in ("", NOT)
     ),
-    _of_request(
-        MORE_THAN, PARAMETERS, "The query has more parameters than this.", lambda _key, match: _check_amount(match)
-    ),
+    _condition(MORE_THAN, PARAMETERS, _check_amount, "The query has more parameters than this."),
 )
 
 
 def count_patterns(match: PlainMatch) -> tuple[int, int]:
     """Return how many globs and networks a match has, valid or not."""
     globs = networks = 0
-    for key in _CHECKS:
+    for key in PREDICATE_KEYS:
         for value in (match.get(key), match.get(NOT + key)):
             lists = value.values() if isinstance(value, dict) else (value,)
             count = sum(len(each) for each in lists if isinstance(each, list))
