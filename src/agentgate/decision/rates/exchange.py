@@ -46,23 +46,8 @@ class RateExchange(RateSharing):
         """Send what was counted since the last time and read the others' counts. Raise StoreUnavailable on failure."""
         # One at a time: two that overtake each other would tell the same requests twice.
         async with self._telling:
-            sent = [count.own for count in counts]
-            amounts = [count.own - count.told for count in counts]
-            # Mark these as told now, so that only the rest is sent before the response arrives.
-            for count in counts:
-                count.told = count.own
-            try:
-                totals = await self._shared_cache.exchange(
-                    [(name_of(minute, count.key), amount) for count, amount in zip(counts, amounts, strict=True)],
-                    ttl_ms=SHARED_TTL_MS,
-                )
-            except BaseException:
-                # The next call sends them again. Until then this worker relies on its own counts.
-                for count, amount in zip(counts, amounts, strict=True):
-                    count.told -= amount
-                raise
-            for count, own, amount, total in zip(counts, sent, amounts, totals, strict=True):
-                take(count, own, amount, total)
+            named = [(name_of(minute, count.key), count) for count in counts]
+            await tell_all(self._shared_cache, named, ttl_ms=SHARED_TTL_MS)
 
     def _tell_soon(self, minute: int, count: SharedCount) -> None:
         """Tell in a background task, because waiting could take long. Counts that are due at the same time are sent
@@ -80,6 +65,25 @@ class RateExchange(RateSharing):
                 except StoreUnavailable:
                     # The background sync sends them when the store is available again.
                     return
+
+
+async def tell_all(shared_cache: SharedCache, named: Sequence[tuple[str, SharedCount]], *, ttl_ms: int) -> None:
+    """Send what was counted since the last time under these names, and take over what the others counted."""
+    sent = [(count, count.own, count.own - count.told) for _, count in named]
+    # Mark these as told now, so that only the rest is sent before the response arrives.
+    for count, own, _ in sent:
+        count.told = own
+    try:
+        totals = await shared_cache.exchange(
+            [(name, amount) for (name, _), (_, _, amount) in zip(named, sent, strict=True)], ttl_ms=ttl_ms
+        )
+    except BaseException:
+        # The next call sends them again. Until then this worker relies on its own counts.
+        for count, _, amount in sent:
+            count.told -= amount
+        raise
+    for (count, own, amount), total in zip(sent, totals, strict=True):
+        take(count, own, amount, total)
 
 
 def take(count: SharedCount, own: int, amount: int, total: int) -> None:

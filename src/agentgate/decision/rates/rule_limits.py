@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from agentgate.decision.rates.exchange import take
+from agentgate.decision.rates.exchange import tell_all
 from agentgate.decision.rates.sharing import SharedCount
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.shared_cache import SharedCache
@@ -121,7 +121,7 @@ class RuleLimits:
         if len(found) < WAYS:
             found.append(made)
         else:
-            found[_smallest(found)] = made
+            found[min(range(WAYS), key=lambda at: found[at].total)] = made
         return made
 
     def _note(self, counter: _Counter, slot: _LimitSlot, now: int, total: int) -> None:
@@ -147,36 +147,19 @@ class RuleLimits:
         """Tell the counts of these counters, and take over the others' counts."""
         assert self._shared_cache is not None
         for ttl_ms in {_ttl_of(each.limit) for each in counters}:
-            wanted: list[tuple[_LimitSlot, int, int]] = []
             same = [each for each in counters if _ttl_of(each.limit) == ttl_ms and each.slots]
-            for counter in same:
-                now = counter.slots[-1].number
-                # The slot before may have grown since it was read.
-                for number in range(max(now - SLOTS, counter.read - 1), now + 1):
-                    slot = counter.slot(number)
-                    wanted.append((slot, slot.own, slot.own - slot.told))
-                    slot.told = slot.own
-            try:
-                totals = await self._shared_cache.exchange(
-                    [(f"limit:{slot.number}:{slot.key:x}", amount) for slot, _, amount in wanted], ttl_ms=ttl_ms
-                )
-            except BaseException:
-                for slot, _, amount in wanted:
-                    slot.told -= amount
-                raise
-            for (slot, own, amount), total in zip(wanted, totals, strict=True):
-                take(slot, own, amount, total)
+            # The slot before may have grown since it was read.
+            slots = [
+                each.slot(number)
+                for each in same
+                for now in [each.slots[-1].number]
+                for number in range(max(now - SLOTS, each.read - 1), now + 1)
+            ]
+            named = [(f"limit:{slot.number}:{slot.key:x}", slot) for slot in slots]
+            await tell_all(self._shared_cache, named, ttl_ms=ttl_ms)
             for counter in same:
                 counter.read = max(counter.read, counter.slots[-1].number)
                 counter.slots = [slot for slot in counter.slots if slot.own or slot.others or slot is counter.slots[-1]]
-
-
-def _smallest(counters: list[_Counter]) -> int:
-    found = 0
-    for at, counter in enumerate(counters):
-        if counter.total < counters[found].total:
-            found = at
-    return found
 
 
 def _ttl_of(limit: RuleLimit) -> int:

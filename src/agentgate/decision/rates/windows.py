@@ -71,9 +71,6 @@ _NUMBER = 0xFFFF_FFFF_FFFF_FFFF
 class _Window(SharedCount, gc=False):
     """The present window of one visitor or network, in one place: every check at the gateway counts in two of them."""
 
-    # Of a visitor: the address it came from last, and the window of that address's network.
-    address: str = ""
-    network: "_Window | None" = None
     # Files, loose requests and their repetitions, and navigations over the limit, of this worker alone.
     files: int = 0
     loose: int = 0
@@ -197,23 +194,7 @@ class RateWindows:
 
     def count(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Count a request and return the rates, this one included."""
-        if now_ms >= self._end_ms:
-            self._turn(now_ms // MINUTE_MS)
-        key = visitor_key(site, visitor)
-        window = self._present.get(key) or self._open(key)
-        network = window.network
-        if network is None or window.address != address:
-            other_key = network_key(site, address)
-            network = window.network = self._present.get(other_key) or self._open(other_key)
-            window.address = address
-        window.own += 1
-        network.own += 1
-        if window.own >= window.ask_at:
-            self._ask(window, VISITOR_MARKS, now_ms)
-        if network.own >= network.ask_at:
-            self._ask(network, NETWORK_MARKS, now_ms)
-        rest_ms = MINUTE_MS - now_ms % MINUTE_MS
-        return Rates(window.rate(rest_ms), network.rate(rest_ms))
+        return Rates(*self.count_again(Counted(site, visitor, address, NO_WINDOW), now_ms))
 
     def count_again(self, counted: Counted, now_ms: int) -> tuple[int, int]:
         """Count a request of a cached visitor; return the rates of visitor and network, this request included."""
