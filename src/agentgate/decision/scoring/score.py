@@ -80,21 +80,8 @@ class LogisticScorer:
         self._figures = tuple((name, weight) for name, weight in weighted.items() if name in NUMBERS)
         self._calibration = Calibration(model)
         self.figures: Mapping[str, Sequence[float] | None] = dict.fromkeys(name for name, _ in self._figures)
-        # The score by the labels, of a model that asks for nothing else.
-        self._cached: dict[tuple[str, ...], float] = {}
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
-        if self._figures:
-            return self._score(labels, numbers)
-        key = tuple(labels)
-        score = self._cached.get(key)
-        if score is None:
-            if len(self._cached) >= MOST_CACHED:
-                self._cached.clear()
-            score = self._cached[key] = self._score(labels, numbers)
-        return score
-
-    def _score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
         return self._calibration.score(self._margin(labels, numbers))
 
     def _margin(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
@@ -141,13 +128,9 @@ class TreeScorer:
         self._absent = [False] * len(inputs.labels)
         self._calibration = Calibration(model)
         self._cached: dict[tuple[frozenset[str], tuple[int, ...]], float] = {}
-        # Which labels of a request the trees ask for.
-        self._present: dict[tuple[str, ...], frozenset[str]] = {}
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
-        present = self._present.get(labels) if type(labels) is tuple else self._labels.intersection(labels)
-        if present is None:
-            present = self._learn(tuple(labels))
+        present = self._labels.intersection(labels)
         try:
             values = self._values(numbers)
         except KeyError:
@@ -166,13 +149,6 @@ class TreeScorer:
     def clear_cache(self) -> None:
         """Drop every cached result."""
         self._cached.clear()
-        self._present.clear()
-
-    def _learn(self, labels: tuple[str, ...]) -> frozenset[str]:
-        if len(self._present) >= MOST_CACHED:
-            self._present.clear()
-        present = self._present[labels] = self._labels.intersection(labels)
-        return present
 
     def _sum(self, present: frozenset[str], ranks: tuple[int, ...]) -> float:
         flags = self._absent.copy()
