@@ -23,6 +23,8 @@ Run = Callable[[HttpApi, dict[str, Any], Ask], Any]
 _SITE = {"type": "string", "description": "Site key, such as site_shop1. Call list_sites for the site keys."}
 _TIME = {"type": "string", "format": "date-time", "description": "RFC 3339, such as 2026-01-31T00:00:00Z."}
 _RULES = {"type": "object", "description": "A complete rule set, as in the ruleSet field of read_rules."}
+# A tool with one of these arguments requires it.
+_REQUIRED = frozenset(("siteKey", "decisionId", "ruleSet"))
 _MOST_DECISIONS = 100
 _MOST_SITES = 100
 
@@ -34,13 +36,16 @@ class Tool:
     name: str
     description: str
     properties: dict[str, Any]
-    required: tuple[str, ...]
     run: Run
     reads_only: bool = True
 
+    @property
+    def required(self) -> list[str]:
+        return [name for name in self.properties if name in _REQUIRED]
+
     def listed(self) -> dict[str, Any]:
         """Return how the protocol lists it."""
-        schema = {"type": "object", "properties": self.properties, "required": list(self.required)}
+        schema = {"type": "object", "properties": self.properties, "required": self.required}
         return {
             "name": self.name,
             "description": self.description,
@@ -135,57 +140,34 @@ TOOLS = (
             "q": {"type": "string", "description": "A part of the key, name or origins."},
             "cursor": {"type": "string", "description": "nextCursor of the previous page."},
         },
-        (),
         lambda api, given, _: api.get("/sites", limit=_MOST_SITES, q=given.get("q"), cursor=given.get("cursor")),
     ),
-    Tool(
-        "read_health",
-        "Read the health checks of a site's installation.",
-        {"siteKey": _SITE},
-        ("siteKey",),
-        _reads("health"),
-    ),
+    Tool("read_health", "Read the health checks of a site's installation.", {"siteKey": _SITE}, _reads("health")),
     Tool(
         "read_analytics",
         "Read a site's traffic statistics: outcomes, checks, tokens, top lists.",
         {"siteKey": _SITE, "from": _TIME, "to": _TIME},
-        ("siteKey",),
         _reads("analytics", query=("from", "to")),
     ),
-    Tool(
-        "list_decisions",
-        "List decisions of a site, newest first.",
-        {"siteKey": _SITE, **_FILTERS},
-        ("siteKey",),
-        _list_decisions,
-    ),
+    Tool("list_decisions", "List decisions of a site, newest first.", {"siteKey": _SITE, **_FILTERS}, _list_decisions),
     Tool(
         "explain_decision",
         "Read one decision in detail: labels, scores, the matching rule and the enforce mode outcome.",
         {"siteKey": _SITE, "decisionId": {"type": "string", "pattern": "^dec_[0-9a-z]{13}$"}},
-        ("siteKey", "decisionId"),
         _explain,
     ),
-    Tool("read_rules", "Read the active rule set of a site.", {"siteKey": _SITE}, ("siteKey",), _reads("rules")),
-    Tool(
-        "check_rules",
-        "Check a draft of a rule set: errors and lints. Changes nothing.",
-        _DRAFT,
-        ("siteKey", "ruleSet"),
-        _check,
-    ),
+    Tool("read_rules", "Read the active rule set of a site.", {"siteKey": _SITE}, _reads("rules")),
+    Tool("check_rules", "Check a draft of a rule set: errors and lints. Changes nothing.", _DRAFT, _check),
     Tool(
         "backtest_rules",
         "Replay stored requests with a draft and list the outcomes that would change. Changes nothing.",
         _DRAFT,
-        ("siteKey", "ruleSet"),
         _backtest,
     ),
     Tool(
         "push_rules",
         "Activate a rule set. The MCP client first asks its user for confirmation.",
         {**_DRAFT, "reason": {"type": "string", "description": "The reason, in one sentence. The user sees it."}},
-        ("siteKey", "ruleSet"),
         _push,
         reads_only=False,
     ),
@@ -304,7 +286,7 @@ class McpServer:
         if tool is None:
             raise RpcError(_INVALID_PARAMS, f"There is no tool {given.get('name')}; Call tools/list for the tools.")
         arguments = given.get("arguments") or {}
-        problem = _problem(arguments, tool.properties, tool.required)
+        problem = _problem(arguments, tool)
         if problem:
             return _told(problem, is_error=True)
         try:
@@ -345,15 +327,15 @@ def _is_yes(result: Any) -> bool:
     return isinstance(content, dict) and content.get("yes") is True
 
 
-def _problem(given: Any, properties: dict[str, Any], required: tuple[str, ...]) -> str | None:
+def _problem(given: Any, tool: Tool) -> str | None:
     if not isinstance(given, dict):
         return "arguments must be an object."
-    missing = [name for name in required if name not in given]
-    unknown = [name for name in given if name not in properties]
+    missing = [name for name in tool.required if name not in given]
+    unknown = [name for name in given if name not in tool.properties]
     if missing or unknown:
         return f"Missing: {', '.join(missing) or 'nothing'}. Unknown: {', '.join(unknown) or 'nothing'}."
     types = {"string": str, "integer": int, "object": dict}
-    wrong = [name for name, value in given.items() if not isinstance(value, types[properties[name]["type"]])]
+    wrong = [name for name, value in given.items() if not isinstance(value, types[tool.properties[name]["type"]])]
     return f"Arguments of the wrong type: {', '.join(wrong)}." if wrong else None
 
 

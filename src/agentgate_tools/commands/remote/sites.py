@@ -95,9 +95,12 @@ def protect_site(
     found = api.call("PATCH", site_path(site_key), {"wholeSite": not off} | ({} if off else {"wholeSiteWhen": when}))
     on = "on" if when == "always" else "on while the site is busy"
     told = f"{site_key}: whole-site protection is {'off' if off else on}, mode {found['mode']}"
-    if not off and found["mode"] == "monitor":
-        told += "\nIn monitor mode no visitor is challenged; the decisions show which visitors would be."
-    return CommandAnswer(found, told)
+    return CommandAnswer(found, told if off else told + _about_monitor(found))
+
+
+def _about_monitor(found: Any) -> str:
+    note = "\nIn monitor mode no visitor is challenged; the decisions show which visitors would be."
+    return note if found["mode"] == "monitor" else ""
 
 
 @command(site, "under-attack", "agentgate site under-attack site_shop1")
@@ -107,10 +110,8 @@ def declare_attack(
     """Require a browser check on the whole site for an hour, as if it was flooded."""
     found = api.call("PATCH", site_path(site_key), {"underAttack": not off})
     until = found.get("underAttackUntil")
-    told = f"{site_key}: under attack until {until}" if until else f"{site_key}: no attack is declared"
-    if until and found["mode"] == "monitor":
-        told += "\nIn monitor mode no visitor is challenged; the decisions show which visitors would be."
-    return CommandAnswer(found, told)
+    told = f"under attack until {until}{_about_monitor(found)}" if until else "no attack is declared"
+    return CommandAnswer(found, f"{site_key}: {told}")
 
 
 @command(site, "decoys", "agentgate site decoys site_shop1")
@@ -143,10 +144,7 @@ def set_app(
 ) -> CommandAnswer:
     """Challenge the costly pages of an application and allow its protocols, or end that."""
     found = set_preset(api, site_key, app, yes=yes)
-    told = f"{site_key}: preset {found['preset']}"
-    if api.get(site_path(site_key))["mode"] == "monitor":
-        told += "\nIn monitor mode no visitor is challenged; the decisions show which visitors would be."
-    return CommandAnswer(found, told)
+    return CommandAnswer(found, f"{site_key}: preset {found['preset']}{_about_monitor(api.get(site_path(site_key)))}")
 
 
 Choice = Literal["allow", "challenge", "block", "price"]
@@ -214,9 +212,7 @@ def declare_feeds(
     api: AdminApi,
 ) -> CommandAnswer:
     """Declare feeds of a site, in addition to those that it has."""
-    known = api.get(site_path(site_key))["feeds"]
-    found = api.call("PATCH", site_path(site_key), {"feeds": list(dict.fromkeys([*known, *feeds]))})
-    return CommandAnswer(found, f"{site_key}: open feeds are {', '.join(found['feeds'])}")
+    return _added(api, site_key, "feeds", feeds, told="open feeds")
 
 
 @command(site, "origins", "agentgate site origins site_shop1 https://www.shop.example")
@@ -226,9 +222,13 @@ def add_origins(
     api: AdminApi,
 ) -> CommandAnswer:
     """Add allowed origins to a site: the addresses of its pages."""
-    known = api.get(site_path(site_key))["allowedOrigins"]
-    found = api.call("PATCH", site_path(site_key), {"allowedOrigins": list(dict.fromkeys([*known, *origins]))})
-    return CommandAnswer(found, f"{site_key}: allowed origins are {', '.join(found['allowedOrigins'])}")
+    return _added(api, site_key, "allowedOrigins", origins, told="allowed origins")
+
+
+def _added(api: AdminApi, site_key: str, field: str, values: list[str], *, told: str) -> CommandAnswer:
+    known = api.get(site_path(site_key))[field]
+    found = api.call("PATCH", site_path(site_key), {field: list(dict.fromkeys([*known, *values]))})
+    return CommandAnswer(found, f"{site_key}: {told} are {', '.join(found[field])}")
 
 
 @command(site, "suggestions", "agentgate site suggestions site_shop1 --accept sug_0123456789abcdef")
