@@ -149,19 +149,16 @@ def test_both_readings_of_a_signature_input_are_the_same(value: bytes) -> None:
     assert read(read_inputs) == read(fields._read_every_input)
 
 
-@given(
-    value=nearly_inputs,
-    signature=st.one_of(st.sampled_from((b"sig1=:", b"sig1=::", b"sig1=:AA=:", b"other=:AAAA:")), signatures),
-    agent=st.one_of(st.sampled_from((b'"https://agent.example"', b'sig1="https://agent.example"')), agents),
-)
+@given(value=st.one_of(st.from_regex(rb"sig1=:[A-Za-z0-9+/]{0,12}={0,3}:?", fullmatch=True), signatures))
 @settings(max_examples=300, deadline=None)
-def test_the_short_way_for_usual_signatures_finds_what_the_long_one_does(
-    value: bytes, signature: bytes, agent: bytes
-) -> None:
-    headers = {b"signature-input": value, b"signature": signature, b"signature-agent": agent}
-    message = SignedMessage(method="GET", scheme="https", authority="shop.example", target="/?page=1", headers=headers)
-    asked: dict[str, Any] = {"policy": POLICY, "now_ms": NOW * 1000, "longest_s": 600}
-    assert VERIFIER.verify(message, **asked) == VERIFIER._verify_any(message, **asked)
+def test_both_readings_of_a_signature_are_the_same(value: bytes) -> None:
+    def read(reader: Any) -> object:
+        try:
+            return reader(value)
+        except Unreadable:
+            return None
+
+    assert read(fields.read_signatures) == read(fields._read_every_signature)
 
 
 @pytest.mark.parametrize(

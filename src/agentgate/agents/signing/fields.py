@@ -5,10 +5,13 @@ new: so a parsed Signature-Input is cached without them.
 """
 
 import base64
+import contextlib
 import functools
 import hashlib
 import hmac
 import re
+from binascii import Error as NotBase64
+from binascii import a2b_base64
 from collections.abc import Mapping
 from itertools import chain
 from typing import NamedTuple
@@ -32,6 +35,8 @@ LONGEST_CACHED_BYTES = 1_024
 
 # Parameters that follow a closed list: a name, and a string or an integer in the only form that is signed.
 _PARAMETERS = re.compile(r';([a-z*][a-z0-9_.*-]*)=("[ !#-\[\]-~]*"|0|[1-9][0-9]{0,14})')
+# One signature, as nearly every agent sends it. Longer ones are of no known algorithm.
+_ONE_SIGNATURE = re.compile(rb"([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/]{1,1024}={0,2}):\Z")
 # Characters that need no escape in a string.
 _UNESCAPED = re.compile(r"[ !#-\[\]-~]*\Z")
 _NO_PARAMETERS: Parameters = {}
@@ -125,6 +130,14 @@ def read_without_nonce(rest: str) -> tuple[str, SignatureInput] | None:
 
 def read_signatures(value: bytes) -> dict[str, bytes]:
     """Return the signatures of a header Signature, by label."""
+    only = _ONE_SIGNATURE.match(value)
+    if only is not None:
+        with contextlib.suppress(NotBase64):
+            return {only[1].decode(): a2b_base64(only[2], strict_mode=True)}
+    return _read_every_signature(value)
+
+
+def _read_every_signature(value: bytes) -> dict[str, bytes]:
     signatures = {}
     # Not cached: each request has a different signature.
     for label, member in _dictionary(value).items():

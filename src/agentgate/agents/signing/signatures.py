@@ -6,8 +6,6 @@ wrong is read in full. All forms in use are read; only signatures by Ed25519 are
 
 import functools
 import re
-from binascii import Error as NotBase64
-from binascii import a2b_base64
 from collections.abc import Mapping
 
 from http_sf import Token
@@ -16,17 +14,13 @@ from msgspec import Struct
 
 from agentgate.agents.identity import SignedMessage
 from agentgate.agents.signing.fields import (
-    Coverage,
     SignatureInput,
     Unreadable,
     read_dictionary,
     read_inputs,
     read_signatures,
-    read_without_nonce,
     refuse_long,
-    split_input,
 )
-from agentgate.agents.signing.key_sets import is_thumbprint
 from agentgate.agents.signing.signed_text import signed_text
 from agentgate.sites.agent_policy import WELL_KNOWN
 
@@ -166,74 +160,4 @@ def tagged_signatures(headers: Mapping[bytes, bytes]) -> list[Signature]:
     return [Signature(label, found, values[label]) for label, found in tagged.items()]
 
 
-CACHED_FORMS = 512
-# Longer headers are not cached, so that the cache has a bound in bytes.
-LONGEST_BYTES = 1_024
 ORIGIN_PARTS = frozenset(("@authority", "@target-uri"))
-
-
-class SignatureForm(Struct, frozen=True):
-    """Parameters and coverage of a signature without times and nonce."""
-
-    label: str
-    coverage: Coverage
-    keyid: str
-    address: AgentAddress
-    # The beginning of the header Signature in its usual form; None in other forms.
-    start: bytes = b""
-
-
-class UsualSignature(Struct, frozen=True):
-    """A signature as a request carries it."""
-
-    form: SignatureForm
-    nonce: str | None
-    created_s: int
-    expires_s: int
-    # Covered components and parameters, as they are signed.
-    text: str
-    value: bytes
-
-
-def usual_signature(headers: Mapping[bytes, bytes]) -> UsualSignature | None:
-    """Return the only signature of a request in the usual form, not yet checked against clock and key; else None."""
-    agent, value = headers.get(b"signature-agent"), headers.get(b"signature")
-    parts = split_input(headers.get(b"signature-input", b""))
-    if parts is None or agent is None or value is None or len(agent) > LONGEST_BYTES or len(value) > LONGEST_BYTES:
-        return None
-    form = _form(parts.rest, agent)
-    signature = None if form is None else signature_in(value, form.start)
-    created_s, expires_s = parts.created, parts.expires
-    if form is None or signature is None or created_s is None or expires_s is None:
-        return None
-    return UsualSignature(form, parts.nonce, created_s, expires_s, parts.text[len(form.label) + 1 :], signature)
-
-
-def signature_in(value: bytes, start: bytes) -> bytes | None:
-    """Return the only signature of a header with this beginning in the usual form; else None."""
-    if not value.startswith(start) or not value.endswith(b":", len(start)):
-        return None
-    try:
-        return a2b_base64(value[len(start) : -1], strict_mode=True)
-    except NotBase64:
-        return None
-
-
-@functools.lru_cache(maxsize=CACHED_FORMS)
-def _form(rest: str, agent: bytes) -> SignatureForm | None:
-    read = read_without_nonce(rest)
-    if read is None:
-        return None
-    label, found = read
-    coverage, said = found.coverage, found.parameters
-    try:
-        address = agent_address({NAME.encode(): agent}, label, found)
-    except Unreadable:
-        return None
-    keyid = said.get("keyid")
-    is_usual = said.get("tag") == TAG and said.get("alg", ALGORITHM) == ALGORITHM
-    if not is_usual or address is None or not isinstance(keyid, str) or not is_thumbprint(keyid):
-        return None
-    if ORIGIN_PARTS.isdisjoint(coverage.whole):
-        return None
-    return SignatureForm(label, coverage, keyid, address, f"{label}=:".encode())

@@ -13,7 +13,6 @@ from http_sf.types import DictionaryType
 from agentgate.agents.identity import SignedMessage
 from agentgate.agents.signing.fields import (
     Component,
-    Coverage,
     SignatureInput,
     Unreadable,
     read_dictionary,
@@ -29,13 +28,8 @@ _FIELD_PARAMETERS = frozenset(("sf", "key", "bs"))
 
 def signed_text(message: SignedMessage, signature: SignatureInput) -> bytes:
     """Return the signature base. Unreadable when the request lacks a covered component."""
-    return text_over(message, signature.coverage, signature.text)
-
-
-def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> bytes:
-    """Return the signature base, given the covered components and the serialized parameters."""
     lines, headers, others = [], message.headers, None
-    for component in coverage.components:
+    for component in signature.coverage.components:
         name = component.name
         derive = None if component.parameters else _DERIVED.get(name)
         if derive is not None:
@@ -46,7 +40,7 @@ def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> by
         else:
             value = _one_line(sent).decode("latin-1")
         lines.append(f"{component.identifier}: {value}")
-    lines.append(f'"@signature-params": {parameters}')
+    lines.append(f'"@signature-params": {signature.text}')
     text = "\n".join(lines)
     # A value with a line break could forge other lines.
     if not text.isascii() or text.count("\n") >= len(lines):

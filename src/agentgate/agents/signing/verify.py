@@ -26,13 +26,9 @@ from agentgate.agents.signing.signatures import (
     OTHER_ALGORITHMS,
     AgentAddress,
     Signature,
-    SignatureForm,
-    UsualSignature,
     agent_address,
     tagged_signatures,
-    usual_signature,
 )
-from agentgate.agents.signing.signed_text import text_over
 from agentgate.lib.ed25519 import PublicKey
 from agentgate.lib.enums import AgentVerdict
 from agentgate.lib.limits import SIGNATURE_SKEW_S
@@ -80,16 +76,6 @@ class AgentVerifier:
         """
         if b"signature-input" not in message.headers:
             return UNSIGNED
-        usual = usual_signature(message.headers)
-        claim = None if usual is None else self._usual_claim(usual, message, now_ms=now_ms, longest_s=longest_s)
-        if claim is not None:
-            return self._identify(claim, policy=policy, now_ms=now_ms)
-        return self._verify_any(message, policy=policy, now_ms=now_ms, longest_s=longest_s)
-
-    def _verify_any(
-        self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
-    ) -> Identity | Awaitable[Identity]:
-        """Return the identity of a request with any number and form of signatures."""
         try:
             signatures = tagged_signatures(message.headers)
         except Unreadable as problem:
@@ -101,29 +87,13 @@ class AgentVerifier:
         found = [self._identify(claim, policy=policy, now_ms=now_ms) for claim in claims]
         return found[0] if len(found) == 1 else _identify_all(signatures, found)
 
-    def _usual_claim(
-        self, usual: UsualSignature, message: SignedMessage, *, now_ms: int, longest_s: int
-    ) -> _Claim | Identity | None:
-        """Return the claim of a signature in the usual form; None for other forms and problems."""
-        form = usual.form
-        created_s, expires_s = usual.created_s, usual.expires_s
-        if form.keyid in self._refused_keys or _time_problem(created_s, expires_s, now_ms):
-            return None
-        if expires_s - created_s > longest_s:
-            return None
-        try:
-            text = text_over(message, form.coverage, usual.text)
-        except Unreadable as problem:
-            return _refused(AgentVerdict.INVALID, str(problem))
-        return _claim_of(form, (created_s, expires_s), usual.nonce, text, usual.value)
-
     def _claim(
         self, signature: Signature, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
     ) -> _Claim | Identity:
         try:
             created_s, expires_s = _times(signature.input.parameters, now_ms=now_ms)
             keyid = self._keyid(signature.input.parameters)
-            coverage = _covered(signature.input.coverage)
+            _check_coverage(signature.input.coverage)
             address = agent_address(message.headers, signature.label, signature.input)
             text = signature.text(message)
         except Unreadable as problem:
@@ -145,9 +115,7 @@ class AgentVerifier:
             return _refused(
                 AgentVerdict.UNVERIFIED, why or "", agent=None if address is None else address.agent, keyid=keyid
             )
-        form = SignatureForm(signature.label, coverage, keyid, address)
-        nonce = signature.input.parameters.get("nonce")
-        return _claim_of(form, (created_s, expires_s), nonce, text, signature.value)
+        return _claim_of(signature, address, keyid, (created_s, expires_s), text)
 
     def _keyid(self, parameters: Mapping[str, object]) -> str:
         keyid = parameters.get("keyid")
@@ -202,9 +170,9 @@ def _holder_of(
     return AgentAddress(holders[0], holders[0]) if len(holders) == 1 else None
 
 
-def _claim_of(form: SignatureForm, times: tuple[int, int], nonce: object, text: bytes, signature: bytes) -> _Claim:
-    keyid, address = form.keyid, form.address
+def _claim_of(signature: Signature, address: AgentAddress, keyid: str, times: tuple[int, int], text: bytes) -> _Claim:
     created_s, expires_s = times
+    nonce: object = signature.input.parameters.get("nonce")
     # By position: keyword arguments take longer.
     identity = Identity(
         AgentVerdict.VERIFIED,
@@ -212,19 +180,18 @@ def _claim_of(form: SignatureForm, times: tuple[int, int], nonce: object, text: 
         address.agent,
         keyid,
         (),
-        form.coverage.whole,
-        f"nonce\n{address.agent}\n{keyid}\n{nonce}".encode() if nonce else b"signature\n" + signature,
+        signature.input.coverage.whole,
+        f"nonce\n{address.agent}\n{keyid}\n{nonce}".encode() if nonce else b"signature\n" + signature.value,
         bool(nonce),
         (expires_s + SIGNATURE_SKEW_S) * 1000,
         created_s * 1000,
     )
-    return _Claim(identity, address.agent, keyid, address, text, signature)
+    return _Claim(identity, address.agent, keyid, address, text, signature.value)
 
 
-def _covered(coverage: Coverage) -> Coverage:
+def _check_coverage(coverage: Coverage) -> None:
     if ORIGIN_PARTS.isdisjoint(coverage.whole):
         raise Unreadable("the signature must cover @authority or @target-uri")
-    return coverage
 
 
 def _times(parameters: Mapping[str, object], *, now_ms: int) -> tuple[int, int]:
