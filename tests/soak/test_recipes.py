@@ -98,7 +98,7 @@ def add_signal(checkout: Path) -> None:
     package = detectors / "__init__.py"
     insert(
         package,
-        "from agentgate.decision.signals.detectors.robots ",
+        "from agentgate.decision.signals.detectors.search_crawler ",
         "from agentgate.decision.signals.detectors.recipe import recipe_labels\n",
     )
     insert(package, "tool_labels, tls_labels)\n", "recipe_labels, ")

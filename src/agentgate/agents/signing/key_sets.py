@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from agentgate.decision.signals.detectors.agent_claim import PURPOSES
+from agentgate.decision.signals.detectors.known import PURPOSES
 from agentgate.lib import base64url
 from agentgate.lib.ed25519 import PublicKey
 from agentgate.lib.records import UNREADABLE

@@ -1,7 +1,6 @@
 """The signals. Each takes a SignalInput and returns labels; a new one is added to one of the tuples."""
 
 from agentgate.decision.signals.detectors.address import address_labels
-from agentgate.decision.signals.detectors.agent_claim import agent_labels
 from agentgate.decision.signals.detectors.ai_operator import ai_operator_labels
 from agentgate.decision.signals.detectors.behavior import behavior_labels
 from agentgate.decision.signals.detectors.browser import browser_labels
@@ -10,14 +9,15 @@ from agentgate.decision.signals.detectors.content import content_labels
 from agentgate.decision.signals.detectors.headers import header_labels
 from agentgate.decision.signals.detectors.input import input_labels
 from agentgate.decision.signals.detectors.known import (
+    agent_labels,
     cluster_labels,
     rate_labels,
     receipt_labels,
+    robots_labels,
     site_labels,
     standard_path_labels,
 )
 from agentgate.decision.signals.detectors.probes import probe_labels
-from agentgate.decision.signals.detectors.robots import robots_labels
 from agentgate.decision.signals.detectors.search_crawler import search_crawler_labels
 from agentgate.decision.signals.detectors.tls import tls_labels
 from agentgate.decision.signals.detectors.tools import tool_labels

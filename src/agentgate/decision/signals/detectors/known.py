@@ -1,9 +1,19 @@
-"""Labels of what was found before the decision: paths, settings of the site, tokens, clusters, rates."""
+"""Labels of what was found before the decision: paths, settings of the site, tokens, agents, clusters, rates."""
 
 from agentgate.decision.signals.facts import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH, PartState
 from agentgate.decision.signals.signal_input import Labels, SignalInput
-from agentgate.sites.rules.labels import EXACT_NAMES, LABELS
+from agentgate.lib.enums import AgentVerdict, AiUseChoice
+from agentgate.sites.rules.labels import EXACT_NAMES, LABELS, slug
 
+DISALLOWED = "robots.disallowed"
+CLOSED = frozenset((AiUseChoice.BLOCK, AiUseChoice.CHALLENGE))
+LABEL_OF_VERDICT = {
+    AgentVerdict.VERIFIED: "agent.verified",
+    AgentVerdict.INVALID: "agent.invalid",
+    AgentVerdict.UNVERIFIED: "agent.unverified",
+}
+# Purposes that an agent may name; free words would let it choose labels.
+PURPOSES = frozenset({"training", "search", "fetch", "dataset", "seo", "archive", "advertising", "index", "submit"})
 _OF_PART = {int(PartState.OVER): ("rate.parts.high",), int(PartState.NAMED): ("agent.program_named",)}
 CLUSTER_LABELS = tuple(label.name for label in LABELS if label.source in {"cluster", "privacy_pass"})
 
@@ -32,6 +42,31 @@ def receipt_labels(request: SignalInput) -> Labels:
     if not states:
         return ()
     return [label for state in dict.fromkeys(states) if (label := f"receipt.{state}") in EXACT_NAMES]
+
+
+def agent_labels(request: SignalInput) -> Labels:
+    """Return `agent.*`: what a signature proved, and what the User-Agent claims without proof."""
+    agent, claimed = request.facts.agent, request.user_agent.claim_labels
+    if agent is None:
+        return claimed
+    labels = set(claimed)
+    label = LABEL_OF_VERDICT.get(agent.verdict)
+    if label is not None:
+        labels.add(label)
+    labels.update(f"agent.purpose.{purpose}" for purpose in agent.purposes if purpose in PURPOSES)
+    return list(labels)
+
+
+def robots_labels(request: SignalInput) -> Labels:
+    """Return `robots.disallowed` and the crawler's name. The text of the header decides, so a name is enough."""
+    facts, name = request.facts, request.user_agent.claimed_agent
+    if name is None or facts.robots is None:
+        return ()
+    setting = facts.ai_use
+    is_closed = setting is not None and any(setting[use] in CLOSED for _, use in request.user_agent.ai)
+    if not facts.robots.disallows(name.lower(), is_closed=is_closed):
+        return ()
+    return DISALLOWED, f"{DISALLOWED}.{slug(name)}"
 
 
 def cluster_labels(request: SignalInput) -> Labels:
