@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from msgspec import ValidationError
 
-from agentgate.decision.signals import words
+from agentgate.decision.signals import browsers, words
 from agentgate.sites.rules import labels
 
+BROWSERS = Path(browsers.__file__).with_suffix(".toml").read_text(encoding="utf-8")
 WORDS = Path(words.__file__).with_suffix(".toml").read_text(encoding="utf-8")
 
 
@@ -42,3 +43,25 @@ def test_a_wrong_row_of_words_is_rejected(right: str, wrong: str) -> None:
     assert right in WORDS
     with pytest.raises(ValidationError):
         words.read_words(WORDS.replace(right, wrong, 1))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("hints_since = 90", 'hints_since = "90"'),
+        ("hints_since = 90", "hints_since = 0"),
+        ("hints_since = 90", "hints_from = 90"),
+        ("[engines.edgehtml]", "[engines.Edge]"),
+        ('["accept", "accept-encoding", "accept-language"]', '["accept", "accept-encoding", "accept"]'),
+        ('["accept", "accept-encoding", "accept-language"]', '["Accept", "accept-encoding"]'),
+        ('["accept", "accept-encoding", "accept-language"]', '["accept"]'),
+        ("tls_form = [10, 18, 13]", "tls_form = [10, 18]"),
+        ('8daaf6152771 = "chromium"', '8daaf615277 = "chromium"'),
+        ('8daaf6152771 = "chromium"', '8daaf6152771 = "chrome"'),
+    ],
+)
+def test_a_wrong_row_of_browsers_is_rejected(right: str, wrong: str) -> None:
+    assert browsers.read_browsers(BROWSERS) == browsers.BROWSERS
+    assert right in BROWSERS
+    with pytest.raises(ValidationError):
+        browsers.read_browsers(BROWSERS.replace(right, wrong, 1))

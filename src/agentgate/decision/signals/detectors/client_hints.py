@@ -7,19 +7,17 @@ present.
 import re
 from collections.abc import Mapping
 
+from agentgate.decision.signals.browsers import engine_of
 from agentgate.decision.signals.detectors.headers import is_sorted
 from agentgate.decision.signals.header_forms import SAFARI_PAGE
 from agentgate.decision.signals.request_class import PARTS
 from agentgate.decision.signals.signal_input import Labels, SignalInput
 from agentgate.decision.threat_data.views import UserAgentView
 
-# The first releases that send them, on every kind of request. Since 95 all three hints come together, or none.
-HINTS_SINCE = {"chromium": 90}
+# Since 95 all three hints come together, or none.
 HINTS = ("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform")
 ALL_HINTS_SINCE = 95
 FETCH_METADATA = ("sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest")
-FETCH_METADATA_SINCE = {"chromium": 80, "firefox": 90, "safari": 17}
-NEVER = 1_000_000
 # Engines that send no client hints; of others nothing is known.
 WITHOUT_HINTS = frozenset({"firefox", "safari", "edgehtml", "trident"})
 # Browsers of these are not known well enough.
@@ -65,7 +63,7 @@ def client_hint_labels(request: SignalInput) -> Labels:
     if "sec-fetch-site" in headers:
         if not _fetch_agrees(request):
             labels.append("http.fetch_metadata_mismatch")
-    elif claimed.major >= FETCH_METADATA_SINCE.get(claimed.engine, NEVER):
+    elif claimed.major >= engine_of(claimed.engine).fetch_metadata_since:
         labels += _without_fetch_metadata(request)
     return labels
 
@@ -74,7 +72,7 @@ def _misses_hints(request: SignalInput) -> bool:
     claimed = request.user_agent
     if "sec-fetch-site" not in request.headers:
         return False
-    if claimed.device in LENIENT_DEVICES or claimed.major < HINTS_SINCE.get(claimed.engine, NEVER):
+    if claimed.device in LENIENT_DEVICES or claimed.major < engine_of(claimed.engine).hints_since:
         return False
     # A preflight has none.
     return request.facts.method != "OPTIONS"
@@ -135,7 +133,7 @@ def _fetch_agrees(request: SignalInput) -> bool:
     site, mode, destination = (headers.get(name) for name in FETCH_METADATA)
     if site not in SITES or (mode is not None and mode not in MODES):
         return False
-    if (mode is None or destination is None) and claimed.major >= FETCH_METADATA_SINCE.get(claimed.engine, NEVER):
+    if (mode is None or destination is None) and claimed.major >= engine_of(claimed.engine).fetch_metadata_since:
         # Browsers that send one send all three.
         return False
     if mode == "navigate":

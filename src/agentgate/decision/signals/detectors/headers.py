@@ -4,6 +4,7 @@ Client hints are in `client_hints.py`. Differences from the claimed browser are 
 evidence, because proxies, extensions and assistive tools occasionally change a header.
 """
 
+from agentgate.decision.signals.browsers import engine_of
 from agentgate.decision.signals.detectors.page_load import follows, own_order, page_load_points
 from agentgate.decision.signals.header_forms import ANY, PAGE, LanguageForm
 from agentgate.decision.signals.signal_input import Labels, SignalInput
@@ -12,13 +13,6 @@ from agentgate.decision.threat_data.views import UserAgentView
 FEW_HEADERS, MANY_HEADERS = 4, 40
 USUAL_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
-# The order in which each engine has written these for years, in HTTP/1 and HTTP/2 alike.
-ORDER = {
-    "chromium": ("accept", "accept-encoding", "accept-language"),
-    "firefox": ("accept", "accept-language", "accept-encoding"),
-}
-# Safari turned its order round: which is which depends on version and protocol, so either is fine.
-SAFARI_ORDERS = (("accept-language", "accept-encoding"), ("accept", "accept-encoding", "accept-language"))
 # What proxies that sort the others write before them.
 WRITTEN_FIRST = frozenset({"host", "user-agent", "content-length"})
 # Fewer can be in this order by chance. Every browser sends more.
@@ -76,10 +70,8 @@ def shape_labels(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
 def _is_ordered(names: tuple[str, ...], engine: str) -> bool:
     if is_sorted(names):
         return True
-    names = own_order(names, engine)
-    if engine == "safari":
-        return any(follows(names, order) for order in SAFARI_ORDERS)
-    return engine not in ORDER or follows(names, ORDER[engine])
+    names, orders = own_order(names, engine), engine_of(engine).accept_orders
+    return not orders or any(follows(names, order) for order in orders)
 
 
 def is_sorted(names: tuple[str, ...]) -> bool:

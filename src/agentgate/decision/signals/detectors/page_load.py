@@ -6,58 +6,20 @@ written in other orders, so only page loads are judged. Adapters pass all of it 
 
 import itertools
 
+from agentgate.decision.signals.browsers import engine_of
 from agentgate.decision.signals.header_forms import CHROMIUM_PICTURES, ONLY_CHROMIUM, PAGE, PAGE_PREFIX, LanguageForm
 from agentgate.decision.signals.signal_input import SignalInput
 from agentgate.decision.threat_data.views import UserAgentView
 
 # Destinations of a navigation that loads a page.
 PAGE_DESTINATIONS = frozenset({"document", "iframe", "frame"})
-_FETCH = ("sec-fetch-site", "sec-fetch-mode", "sec-fetch-user", "sec-fetch-dest")
-_UPGRADES, _AGENT_FIRST = "upgrade-insecure-requests", ("user-agent", "accept-language")
 _HINTS = ("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform")
-ORDERS = {
-    "chromium": (
-        *(*_HINTS, "upgrade-insecure-requests", "user-agent", "accept", *_FETCH),
-        *("accept-encoding", "accept-language"),
-    ),
-    "firefox": (
-        *("user-agent", "accept", "accept-language", "accept-encoding", "upgrade-insecure-requests"),
-        *("sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user"),
-    ),
-}
-# Before, Chromium wrote the Sec-Fetch headers in other places, and had no hints.
-OLD_CHROMIUM, CHROMIUM_ORDERED = ("upgrade-insecure-requests", "user-agent", "accept", "accept-encoding"), 90
-# Header order when Chromium prefetches a page (Sec-Purpose).
-PREFETCH = ("upgrade-insecure-requests", "accept", *_HINTS, *_FETCH, "user-agent", "accept-encoding", "accept-language")
-# Apple's network stack orders headers by which ones are present: cookies, a referrer, a form and HTTP/1.1 change the
-# order. These are captured (`tests/cases/safari_captures.json`), Safari 11 to 26.
-SAFARI_ORDERS = (
-    ("sec-fetch-dest", "user-agent", _UPGRADES, "accept", *_FETCH[:2], "accept-language", "accept-encoding"),
-    (_UPGRADES, "accept", "user-agent", "accept-language", "accept-encoding"),
-    ("accept", _UPGRADES, "user-agent", "accept-language", "accept-encoding"),
-    ("accept", "sec-fetch-site", "accept-encoding", _UPGRADES, "sec-fetch-mode", *_AGENT_FIRST, "sec-fetch-dest"),
-    ("sec-fetch-site", _UPGRADES, "sec-fetch-mode", "accept", *_AGENT_FIRST, "sec-fetch-dest", "accept-encoding"),
-    (
-        "accept",
-        "sec-fetch-site",
-        "sec-fetch-dest",
-        "accept-language",
-        "sec-fetch-mode",
-        "user-agent",
-        "accept-encoding",
-    ),
-    ("accept", *_FETCH[:2], "user-agent", "sec-fetch-dest", "accept-language", "accept-encoding"),
-)
-SAFARI_ORDERED = frozenset(itertools.chain(*SAFARI_ORDERS))
+SAFARI_ORDERED = frozenset(itertools.chain(*engine_of("safari").page_orders))
 # Of each pair, the first precedes the second in every capture.
 SAFARI_PAIRS = (
     *(("accept", "accept-encoding"), ("accept", "accept-language")),
     *(("sec-fetch-site", "sec-fetch-mode"), ("sec-fetch-site", "accept-language")),
 )
-# Older releases have other orders, and too few people have them to learn which.
-ORDERED_SINCE = {"chromium": 80, "firefox": 90, "safari": 12}
-ACCEPTS_SINCE = {"chromium": 40, "firefox": 60, "safari": 12}
-NEVER = 1_000_000
 # Devices whose browsers are not written down well enough.
 UNKNOWN_DEVICES = frozenset({"tv", "console", "legacy"})
 # Every engine sends these too with a navigation. Chromium and Firefox, which alone say that a
@@ -80,7 +42,8 @@ NO_HINTS = 15
 
 def page_load_points(request: SignalInput, view: UserAgentView, *, is_sorted: bool) -> int:
     """Return how unlike a page load of the claimed browser this is; nothing where it is none, or none is known."""
-    if view.device in UNKNOWN_DEVICES or view.major < ACCEPTS_SINCE.get(view.engine, NEVER):
+    engine = engine_of(view.engine)
+    if view.device in UNKNOWN_DEVICES or view.major < engine.page_accept_since:
         return 0
     says_so = _says_page_load(request)
     if says_so and not _is_complete(request):
@@ -89,7 +52,7 @@ def page_load_points(request: SignalInput, view: UserAgentView, *, is_sorted: bo
     if not is_page_load(request) or (view.device and not says_so):
         return 0
     points = 0
-    if not (is_sorted or view.major < ORDERED_SINCE[view.engine]):
+    if not (is_sorted or view.major < engine.page_order_since):
         points += _order_points(request, view)
     if _lacks_hints(request, view):
         points += NO_HINTS
@@ -147,17 +110,18 @@ def _order_points(request: SignalInput, view: UserAgentView) -> int:
     names = own_order(request.names, engine)
     if engine == "safari":
         return _safari_order_points(names)
-    expected = ORDERS[engine]
-    if engine == "chromium" and "sec-purpose" in names:
-        expected = PREFETCH
-    elif view.engine == "chromium" and view.major < CHROMIUM_ORDERED:
-        expected = OLD_CHROMIUM
+    known = engine_of(engine)
+    expected = known.page_orders[0]
+    if known.prefetch_order is not None and "sec-purpose" in names:
+        expected = known.prefetch_order
+    elif known.old_page_order is not None and view.engine == engine and view.major < known.old_page_order_below:
+        expected = known.old_page_order
     return 0 if follows(names, expected) else WRONG_ORDER
 
 
 def _safari_order_points(names: tuple[str, ...]) -> int:
     ordered = [name for name in names if name in SAFARI_ORDERED]
-    if any(ordered == [name for name in order if name in ordered] for order in SAFARI_ORDERS):
+    if any(ordered == [name for name in order if name in ordered] for order in engine_of("safari").page_orders):
         return 0
     place = {name: index for index, name in enumerate(names)}
     agent = place.get("user-agent", 0)

@@ -6,6 +6,7 @@ All of it depends on the text alone, so it is worked out once per text.
 import re
 from collections.abc import Iterator
 
+from agentgate.decision.signals.browsers import engine_of
 from agentgate.decision.signals.detectors.browser_class import (
     BrowserClass,
     browser_class,
@@ -90,9 +91,6 @@ PLAIN_END = re.compile(r"\) Chrome/[\d.]+ Safari/537\.36(?: (?:Edg|OPR)/[\d.]+)?
 # The first two parts of a version, and those after them.
 _BUILD = re.compile(r"([0-9]+\.[0-9]+)((?:\.[0-9]+)+)")
 _ZEROS = str.maketrans("123456789", "0" * 9)
-
-# Releases that are more than two years old; browsers update themselves.
-OLD_BELOW = {"chromium": 120, "firefox": 115, "safari": 15, "edgehtml": 1_000, "trident": 1_000}
 
 
 def user_agent_labels(request: SignalInput) -> Labels:
@@ -233,7 +231,7 @@ def _form(text: str, browser: BrowserClass) -> Iterator[str]:
         yield "ua.short"
     if not text.isascii() or not text.isprintable() or (text.startswith("Mozilla/") and not _is_whole(text)):
         yield "ua.malformed"
-    if 0 < browser.major < OLD_BELOW.get(browser.engine, 0):
+    if 0 < browser.major < engine_of(browser.engine).old_below:
         yield "ua.old"
 
 
