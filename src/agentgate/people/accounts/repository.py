@@ -8,9 +8,7 @@ from typing import Any, Protocol
 
 from agentgate.lib.database import LockingRepository, RecordTable, Repository, Row, Transaction
 from agentgate.lib.enums import AccessRequestStatus, AccountRole, AccountStatus, Mode
-from agentgate.lib.moment import Moment
 from agentgate.lib.names import folded
-from agentgate.lib.records import optional, optional_moment
 from agentgate.people.accounts.invitation_repository import InvitationStore
 from agentgate.people.accounts.records import (
     AccessRequest,
@@ -20,7 +18,6 @@ from agentgate.people.accounts.records import (
     Membership,
     StoredAccount,
     Usage,
-    member_status,
 )
 from agentgate.people.identity.repository import IdentityStores
 from agentgate.people.installation.configuration_version import ConfigurationStores
@@ -268,14 +265,22 @@ def _further_columns(account: StoredAccount) -> dict[str, Any]:
     return {"name_folded": folded(account.name), **dict(limits)}
 
 
-# What `_read_member` reads, in its order.
-_MEMBER_COLUMNS = """membership.user_id, membership.role, membership.joined_ms, users.email, users.name, users.status,
-    CASE WHEN users.password_hash IS NULL AND users.last_sign_in_ms IS NULL THEN 0 ELSE 1 END,
-    CASE WHEN users.mfa_enabled_ms IS NULL THEN 0 ELSE 1 END,
-    users.last_sign_in_ms"""
-_MEMBER_WIDTH = 9
-_FROM_MEMBERSHIP = f"""SELECT {_MEMBER_COLUMNS}
-    FROM membership JOIN users ON users.id = membership.user_id"""  # noqa: S608 - the parts are constants
+_MEMBERS = RecordTable(
+    "membership JOIN users ON users.id = membership.user_id",
+    Member,
+    named={
+        "user_id": "membership.user_id",
+        "email": "users.email",
+        "role": "membership.role",
+        # A user who has signed in with an identity provider needs no password.
+        "status": """CASE WHEN users.status = 'suspended' THEN 'suspended'
+            WHEN users.password_hash IS NULL AND users.last_sign_in_ms IS NULL THEN 'invited' ELSE 'active' END""",
+        "mfa_enabled": "CASE WHEN users.mfa_enabled_ms IS NULL THEN 0 ELSE 1 END",
+        "joined_at": "membership.joined_ms",
+        "name": "users.name",
+        "last_sign_in_at": "users.last_sign_in_ms",
+    },
+)
 
 
 class MemberStore(Repository):
@@ -295,23 +300,18 @@ class MemberStore(Repository):
         return added == 1
 
     async def find_membership(self, account_id: str, user_id: str) -> Member | None:
-        row = await self._session.one(
-            f"{_FROM_MEMBERSHIP} WHERE membership.account_id = $1 AND membership.user_id = $2", account_id, user_id
-        )
-        return _read_member(row) if row else None
+        of_both = "membership.account_id = $1 AND membership.user_id = $2"
+        return await _MEMBERS.find(self._session, of_both, account_id, user_id)
 
     async def list_members(self, account_id: str) -> list[Member]:
         """Return the members, longest-standing first."""
-        rows = await self._session.all(
-            f"{_FROM_MEMBERSHIP} WHERE membership.account_id = $1 ORDER BY membership.joined_ms, membership.user_id",
-            account_id,
-        )
-        return [_read_member(row) for row in rows]
+        oldest = "membership.account_id = $1 ORDER BY membership.joined_ms, membership.user_id"
+        return await _MEMBERS.find_all(self._session, oldest, account_id)
 
     async def list_memberships(self, user_id: str) -> list[Membership]:
         """Return the user's accounts that are not deleted, longest-standing first."""
         rows = await self._session.all(
-            f"""SELECT {_MEMBER_COLUMNS}, {_ACCOUNT_COLUMNS}
+            f"""SELECT {_MEMBERS.columns}, {_ACCOUNT_COLUMNS}
                 FROM membership JOIN users ON users.id = membership.user_id
                     JOIN account ON account.id = membership.account_id
                 WHERE membership.user_id = $1 AND account.status <> $2
@@ -319,7 +319,8 @@ class MemberStore(Repository):
             user_id,
             AccountStatus.DELETED.value,
         )
-        return [Membership(_read_member(row[:_MEMBER_WIDTH]), _read_account(row[_MEMBER_WIDTH:])) for row in rows]
+        width = len(_MEMBERS.names)
+        return [Membership(_MEMBERS.read(row[:width]), _read_account(row[width:])) for row in rows]
 
     async def list_joined_by_group(self, user_id: str) -> set[str]:
         """Return the accounts in which the user is a member by a group of an identity provider."""
@@ -350,20 +351,6 @@ class MemberStore(Repository):
             AccountStatus.DELETED.value,
         )
         return int(row[0]) if row else 0
-
-
-def _read_member(row: Row) -> Member:
-    user_id, role, joined_ms, email, name, status, has_password, has_mfa, last_sign_in_ms = row
-    return Member(
-        user_id=user_id,
-        email=email,
-        role=AccountRole(role),
-        status=member_status(status, has_password=bool(has_password)),
-        mfa_enabled=bool(has_mfa),
-        joined_at=Moment(joined_ms),
-        name=optional(name),
-        last_sign_in_at=optional_moment(last_sign_in_ms),
-    )
 
 
 _TOKENS = RecordTable("api_token", ApiToken, json=("scopes",))
