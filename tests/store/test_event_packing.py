@@ -12,6 +12,7 @@ from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.records import Dimension, Event
 from agentgate.events.storage.dictionary import WordKind
 from agentgate.events.storage.events import MERGE_AFTER
+from agentgate.events.storage.queries import decisions as traffic_decisions
 from agentgate.events.storage.queries import filters
 from agentgate.events.storage.queries.days import DayPart, TrafficDays
 from agentgate.events.storage.queries.decisions import WINDOW_ROWS, SqlDecisions, day_windows
@@ -113,25 +114,63 @@ async def test_a_label_is_found_with_and_without_its_index(
         assert [decision.id for decision in found.items] == expected
 
 
-def test_windows_cover_a_part_of_a_day_once() -> None:
+def test_windows_cover_the_hours_of_a_part_once() -> None:
     least, end = first_id(DAY * DAY_MS + 7), first_id((DAY + 1) * DAY_MS - 9)
     part = DayPart(DAY, least, end, rolled_up=False, indexed=False)
-    hours = [(DAY * 24 + hour, WINDOW_ROWS // 3) for hour in reversed(range(24)) if hour != 5]
+    # An hour without events may be in a window.
+    hours = [(DAY * 24 + hour, WINDOW_ROWS // 3, True) for hour in reversed(range(24)) if hour != 5]
 
     windows = day_windows(hours, part)
 
     assert (windows[0][1], windows[-1][0]) == (end, least)
-    assert all(newer[0] == older[1] for newer, older in pairwise(windows))
-    assert len(windows) == 6
-    assert day_windows([], part) == [(least, end)]
+    assert all(newer[0] >= older[1] for newer, older in pairwise(windows))
+    moments = [first_id(hour * HOUR_MS + HOUR_MS // 2) for hour, _, _ in hours]
+    assert all(sum(least <= moment < end for least, end in windows) == 1 for moment in moments)
+    assert len(windows) == 8
+    assert day_windows([], part) == []
 
 
 def test_a_busy_hour_is_looked_through_in_pieces() -> None:
     least, end = first_id(DAY * DAY_MS), first_id((DAY + 1) * DAY_MS)
     part = DayPart(DAY, least, end, rolled_up=False, indexed=False)
 
-    windows = day_windows([(DAY * 24 + 23, 10 * WINDOW_ROWS), (DAY * 24 + 22, 5)], part)
+    windows = day_windows([(DAY * 24 + 23, 10 * WINDOW_ROWS, True), (DAY * 24 + 22, WINDOW_ROWS, True)], part)
 
     assert len(windows) == 11
     assert all(newer[0] == older[1] for newer, older in pairwise(windows))
     assert windows[9][0] == first_id((DAY * 24 + 23) * HOUR_MS)
+
+
+def test_hours_without_a_match_are_not_looked_through() -> None:
+    part = DayPart(DAY, first_id(DAY * DAY_MS), first_id((DAY + 1) * DAY_MS), rolled_up=False, indexed=False)
+    hours = [(DAY * 24 + hour, WINDOW_ROWS // 2, hour in {20, 19, 3}) for hour in reversed(range(24))]
+
+    windows = [
+        (id_time_ms(least) // HOUR_MS - DAY * 24, id_time_ms(end) // HOUR_MS - DAY * 24)
+        for least, end in day_windows(hours, part)
+    ]
+
+    assert windows == [(19, 21), (3, 4)]
+
+
+async def test_a_rare_value_is_looked_for_in_its_hours_only(place: EventPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    rare = [new_event(number, time_ms=NOON_MS - number * 3 * HOUR_MS, action="rare") for number in range(3)]
+    await place.events.write(sorted([*many_events(300), *rare], key=lambda event: event.id))
+    await apply(place.stats, CONFIG, clock=FixedClock(NOON_MS))
+    labels = SqlStore(place.stats).read.decision_labels
+    decisions = SqlDecisions(place.stats, TrafficDays(place.stats, place.segments), place.words, labels)
+    windows: list[tuple[int, int]] = []
+
+    def noted(*given: Any) -> list[tuple[int, int]]:
+        windows.extend(day_windows(*given))
+        return windows
+
+    monkeypatch.setattr(traffic_decisions, "day_windows", noted)
+    monkeypatch.setattr(traffic_decisions, "WINDOW_ROWS", 1)
+    monkeypatch.setattr(traffic_decisions, "SCANNED_S", 60)
+
+    found = await decisions.list_decisions(SITE, WHOLE_DAY, DecisionFilters(action="rare"), before=None, limit=10)
+
+    assert [decision.id for decision in found.items] == [write_id(event.id) for event in rare]
+    hours = {id_time_ms(moment) // HOUR_MS for least, end in windows for moment in (least, end - 1)}
+    assert hours == {id_time_ms(event.id) // HOUR_MS for event in rare}

@@ -1,19 +1,20 @@
-"""How SQLite finds events of a day by pattern and visitor: walked through, posted later, at once, and brought over."""
+"""How SQLite finds the events of a visitor: walked through, posted later, at once, and brought over."""
 
 import random
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 
 from agentgate.events.decision_ids import write_id
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.records import Event
+from agentgate.events.storage.codes import signed
 from agentgate.events.storage.days import postings
 from agentgate.events.storage.days.sqlite import MERGED_TOGETHER
-from agentgate.events.storage.encoding import WIDE_COLUMNS, EventEncoder, split_key
+from agentgate.events.storage.encoding import EventEncoder, split_key
 from agentgate.events.storage.events import MERGE_AFTER
 from agentgate.events.storage.queries.counts import SqlCounts
 from agentgate.events.storage.queries.days import TrafficDays
@@ -49,38 +50,18 @@ async def write(place: EventPlace, events: list[Event], batch: int = 25) -> None
         await place.events.write(sorted(events[start : start + batch], key=lambda event: event.id))
 
 
-class Posted(NamedTuple):
-    """Rows of site, value and ID."""
-
-    patterns: list[Row]
-    visitors: list[Row]
-
-    def of(self, site: int) -> "Posted":
-        """Return the rows of one site."""
-        return Posted(*([row for row in rows if row[0] == site] for rows in self))
+async def posted(place: EventPlace) -> list[Row]:
+    """Return what is posted: site, visitor and ID."""
+    return await place.segments.session(DAY).all("SELECT site, visitor, id FROM visitor_index ORDER BY 1, 2, 3")
 
 
-async def posted(place: EventPlace) -> Posted:
-    """Return what is posted. A pattern is known by its site and labels."""
-    session = place.segments.session(DAY)
-    patterns = await session.all(
-        "SELECT site, labels, id FROM event_pattern JOIN pattern ON number = event_pattern.pattern ORDER BY 1, 2, 3"
-    )
-    visitors = await session.all("SELECT site, visitor, id FROM event_visitor ORDER BY site, visitor, id")
-    return Posted(patterns, visitors)
-
-
-async def postings_of(place: EventPlace, events: list[Event]) -> Posted:
+def postings_of(events: list[Event]) -> list[Row]:
     """Return the postings that events should have."""
-    rows = EventEncoder(place.words).encode(events).wide()
-    named = [dict(zip(WIDE_COLUMNS, row, strict=True)) for row in rows]
-    patterns = sorted((row["site"], row["labels"], row["id"]) for row in named)
-    visitors = sorted((row["site"], row["visitor"], row["id"]) for row in named if row["visitor"] is not None)
-    return Posted(patterns, visitors)
+    return sorted((event.site, signed(event.visitor), event.id) for event in events if event.visitor is not None)
 
 
 async def posted_before(place: EventPlace, site: int) -> int:
-    return await place.segments.posted_before(DAY, site)
+    return await postings.posted_before(place.segments.session(DAY), site)
 
 
 async def assert_found(place: EventPlace, events: list[Event]) -> None:
@@ -151,45 +132,46 @@ async def test_an_open_day_is_posted_in_part_and_walked_through_for_the_rest(pla
     made = many_events(400)
     await write(place, made)
 
-    found = (await posted(place)).of(1)
     mark = await posted_before(place, 1)
     assert made[0].id < mark < made[-1].id
-    assert found == await postings_of(place, [event for event in made if event.site == 1 and event.id < mark])
+    found = [row for row in await posted(place) if row[0] == 1]
+    assert found == postings_of([event for event in made if event.site == 1 and event.id < mark])
     await assert_found(place, made)
 
 
-async def test_runs_of_visitors_are_merged_when_there_are_many_and_when_the_day_is_closed(place: EventPlace) -> None:
-    made = [new_event(number, visitor=1 + number * 7919 % 211) for number in range((postings.RUNS + 4) * TOGETHER)]
-    session = place.segments.session(DAY)
-    runs = []
-    for start in range(0, len(made), 25):
-        await write(place, made[start : start + 25])
-        runs.append((await session.all("SELECT count(DISTINCT run), coalesce(max(run), 0) FROM visitor_run"))[0])
-
-    assert max(count for count, _ in runs) == postings.RUNS - 1
-    assert all(count in {0, last + 1} for count, last in runs)
-    merged = await session.all("SELECT count(*) FROM visitor_index")
-    assert merged == [(postings.RUNS * TOGETHER,)]
-    mark = await posted_before(place, 1)
-    assert await posted(place) == await postings_of(place, [event for event in made if event.id < mark])
-    await assert_visitors(place, 1, made[::-1])
-
-    await place.events.close_days(now_ms=CLOSED_MS)
-    assert await session.all("SELECT 1 FROM visitor_run") == []
-    assert await posted(place) == await postings_of(place, made)
-
-
-async def test_a_visitor_is_looked_up_in_each_run(place: EventPlace) -> None:
+async def test_a_visitor_is_looked_up_in_the_index_and_only_later_events_are_scanned(place: EventPlace) -> None:
     await write(place, many_events(3))
-    plan = await place.segments.session(DAY).all(
-        "EXPLAIN QUERY PLAN SELECT visitor FROM event_visitor WHERE site = $1 AND visitor IN ($2, $3) GROUP BY visitor",
-        *(1, 2, 3),
-    )
-    searches = [row[3] for row in plan if row[3].startswith(("SEARCH", "SCAN visitor_"))]
-    assert [search.partition(" (")[2] for search in searches] == [
-        "site=? AND visitor=?)",
-        "site=? AND run=? AND visitor=?)",
-    ]
+    for columns, scanned in (("visitor", "event_row"), ("id", "event_row"), ("id, kind", "event_row")):
+        plan = await place.segments.session(DAY).all(
+            f"EXPLAIN QUERY PLAN SELECT * FROM {place.segments.met(columns, 'visitor IN ($4, $5)')}", *range(1, 6)
+        )
+        searches = [row[3] for row in plan if row[3].startswith("SEARCH") and "posting_mark" not in row[3]]
+        assert any("visitor_index" in each and "site=? AND visitor=? AND id>? AND id<?" in each for each in searches)
+        assert any(scanned in each and "site=? AND id>? AND id<?" in each for each in searches)
+
+
+async def test_the_visitors_of_earlier_builds_are_posted(place: EventPlace) -> None:
+    made = many_events(300)
+    await write(place, made)
+    await place.segments.index(DAY)
+    expected = await posted(place)
+
+    async def undo(transaction: Any) -> None:
+        await transaction.script("""
+            CREATE TABLE event_pattern (pattern, id);
+            CREATE TABLE visitor_run (site, run, visitor, id);
+            INSERT INTO visitor_run SELECT site, 0, visitor, id FROM visitor_index;
+            CREATE VIEW event_visitor AS SELECT * FROM visitor_run;
+            DELETE FROM visitor_index;
+            DROP VIEW event_by_visitor;
+            DROP VIEW event_solving;
+            DELETE FROM schema_migration WHERE number = 3""")
+
+    await place.segments.write(DAY, undo)
+    await place.segments.migrate(FixedClock(NOON_MS))
+
+    assert await posted(place) == expected == postings_of(made)
+    await assert_found(place, made)
 
 
 async def test_events_out_of_order_are_found_before_and_after_the_day_is_closed(place: EventPlace) -> None:
@@ -201,7 +183,7 @@ async def test_events_out_of_order_are_found_before_and_after_the_day_is_closed(
 
     await write(place, made[250:])
 
-    assert await posted(place) == await postings_of(place, made)
+    assert await posted(place) == postings_of(made)
     assert await place.events.close_days(now_ms=CLOSED_MS) == [DAY]
     await assert_found(place, made)
 
@@ -213,19 +195,18 @@ async def test_a_site_that_comes_after_the_day_was_closed_is_posted_at_once(plac
     late = new_event(9, site=7, time_ms=NOON_MS + HOUR_MS)
     await write(place, [late])
 
-    assert (await posted(place)).of(7) == await postings_of(place, [late])
+    assert [row for row in await posted(place) if row[0] == 7] == postings_of([late])
 
 
 async def test_a_discarded_site_has_no_postings_and_no_mark(place: EventPlace) -> None:
     made = many_events(600)
     await write(place, made)
-    for rows in (await posted(place)).of(1):
-        assert rows
+    assert 1 in {site for site, *_ in await posted(place)}
 
     await place.events.forget_site(1)
     await write(place, [new_event(number, time_ms=NOON_MS) for number in range(3)])
 
-    assert (await posted(place)).of(1) == ([], [])
+    assert 1 not in {site for site, *_ in await posted(place)}
     assert await posted_before(place, 1) == 0
     assert await place.segments.session(DAY).all("SELECT count(*) FROM dimension_pack WHERE site = 1") == [(1,)]
 
@@ -235,7 +216,7 @@ async def test_indexing_what_is_indexed_or_gone_changes_nothing(place: EventPlac
     await write(place, made)
     for _ in range(2):
         await place.segments.index(DAY)
-        assert await posted(place) == await postings_of(place, made)
+        assert await posted(place) == postings_of(made)
 
     await place.segments.drop(DAY)
     await place.segments.index(DAY)

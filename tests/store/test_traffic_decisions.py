@@ -14,9 +14,8 @@ from agentgate.events.labels.records import LabelEvidence, StoredLabel
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.records import Event
-from agentgate.events.storage.days import postings
+from agentgate.events.storage.days import patterns, postings
 from agentgate.events.storage.queries import decisions as traffic_decisions
-from agentgate.events.storage.queries import scan
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.enums import (
@@ -100,21 +99,15 @@ async def all_pages(traffic: Traffic, span: TimeRange, filters: DecisionFilters,
         before = page.more_before
 
 
-# Bounds at which SQLite walks through events instead of reading patterns: hardly ever, nearly always, and for each
-# reason.
-BOUNDS = (
-    {},
-    {"TOGETHER": 1},
-    {"TOGETHER": 1, "FEW": 0},
-    {"TOGETHER": 1, "FEW": 0, "MOST_EVENTS": 1},
-    {"TOGETHER": 1, "MOST_PATTERNS": 1},
-)
+# Bounds at which SQLite scans events instead of reading postings or patterns, and small windows.
+BOUNDS = ({}, {"TOGETHER": 1}, {"TOGETHER": 1, "MOST_PATTERNS": 1}, {"TOGETHER": 1, "WINDOW_ROWS": 2})
+BOUNDED = {"TOGETHER": postings, "MOST_PATTERNS": patterns, "WINDOW_ROWS": traffic_decisions}
 
 
 @pytest.fixture
 def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, bound in request.param.items():
-        monkeypatch.setattr(postings if name == "TOGETHER" else scan, name, bound)
+        monkeypatch.setattr(BOUNDED[name], name, bound)
 
 
 @pytest.mark.usefixtures("bounds")

@@ -75,6 +75,7 @@ STEP = 32
 
 _VALUE_MASK = (1 << DIMENSION_SHIFT) - 1
 _CHALLENGE = DecisionKind.CHALLENGE
+_SIGN = 1 << 63
 
 _OWN_LAST = slice(SHAPE.stop, None)
 _SITE_AND_ID = itemgetter(0, 1)
@@ -184,7 +185,9 @@ class EventEncoder:
         for start in range(0, len(events), STEP):
             self._add(events[start : start + STEP])
             yield
-        self._rows.sort(key=_SITE_AND_ID)
+        # By site and ID, which are never both equal. Without a key, which would be another tuple for each event.
+        ordered: list[Any] = self._rows
+        ordered.sort()
         hours: list[Row] = []
         dimensions = []
         for site, number, rows in _by_hour(self._rows):
@@ -207,7 +210,11 @@ class EventEncoder:
         for pattern in set(patterns).difference(self._repeated):
             self._repeat(pattern)
         stored = list(map(self._repeated.__getitem__, patterns))
-        visitors = [None if visitor is None else signed(visitor) for visitor in map(_visitor, repeated)]
+        # As `signed`, without a call for each.
+        visitors = [
+            visitor if visitor is None or visitor < _SIGN else visitor - 2 * _SIGN
+            for visitor in map(_visitor, repeated)
+        ]
         rows = zip(map(_site, stored), map(_id, repeated), visitors, map(_duration_us, repeated), stored, strict=True)
         self._rows += rows
         if self._detailed:

@@ -19,9 +19,9 @@ from agentgate.events.ports import USUAL_BATCHING
 from agentgate.events.records import Count, Event, Recorded
 from agentgate.events.storage import rollups
 from agentgate.events.storage.codes import KINDS, MODES, OUTCOMES, SOLVE_TYPES, STAGES, unsigned
-from agentgate.events.storage.days.days import VALUE_TABLE, SegmentDays
+from agentgate.events.storage.days.days import SegmentDays
 from agentgate.events.storage.dictionary import OTHER_TEXT, KnownWords
-from agentgate.events.storage.encoding import ARRAY_COLUMNS, OBJECT_COLUMNS, SITE_HOUR, EncodedEvents, EventEncoder
+from agentgate.events.storage.encoding import SITE_HOUR, EncodedEvents, EventEncoder
 from agentgate.events.storage.shapes import Remembered
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Database, Row, StoreUnavailable, Sums, Transaction
@@ -151,10 +151,6 @@ class SqlEvents(EventEncoding):
                 return None
             remember = await self._segments.insert(transaction, encoded)
             await transaction.add_up(SITE_HOUR, encoded.hours)
-            if self._segments.layout.patterns:
-                await transaction.load(VALUE_TABLE, OBJECT_COLUMNS, encoded.objects())
-            else:
-                await transaction.load(VALUE_TABLE, ARRAY_COLUMNS, encoded.arrays())
             return remember
 
         remember = await self._segments.write(day, write)

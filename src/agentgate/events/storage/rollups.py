@@ -74,13 +74,8 @@ VISITOR_EXPRESSIONS = dict(
     )
 )
 VISITOR_SUMS = ", ".join(VISITOR_EXPRESSIONS.values())
-# Visitors between two numbers. SQLite has them in order in the index of a day that has all postings.
-_SEEN = "SELECT {} FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor >= $4 AND visitor <= $5"
-_SEEN_POSTED = """SELECT {} FROM (
-    SELECT seen.visitor AS visitor, seen.id AS id, kind, outcome, would, stage, action, agent FROM visitor_index AS seen
-    CROSS JOIN event_row ON event_row.site = $1 AND event_row.id = seen.id CROSS JOIN pattern ON number = pattern
-    WHERE seen.site = $1 AND seen.id >= $2 AND seen.id < $3 AND seen.visitor >= $4 AND seen.visitor <= $5) AS seen
-    WHERE 1 = 1"""
+# Visitors between two numbers, of a day that has all postings.
+_SEEN = "SELECT {} FROM {} WHERE site = $1 AND id >= $2 AND id < $3 AND visitor >= $4 AND visitor <= $5"
 _BY_VISITOR = " GROUP BY visitor ORDER BY visitor LIMIT $6"
 _NAMES = "visitor, action, agent, min(id)"
 _BY_NAMES = " AND (action IS NOT NULL OR agent IS NOT NULL) GROUP BY visitor, action, agent ORDER BY 4"
@@ -184,7 +179,7 @@ async def _forget_site_in_day(segments: SegmentDays, day: int, site: int) -> Non
     async def remove(transaction: Transaction) -> None:
         # Without the lock, a concurrent merge of counts would write the removed counts again.
         await transaction.lock(MERGING)
-        for table in segments.layout.event_tables:
+        for table in segments.event_tables:
             await transaction.run(
                 f"DELETE FROM {table} WHERE site = $1 AND id >= $2 AND id < $3",  # noqa: S608
                 site,
@@ -217,7 +212,7 @@ async def _close_site(stats: Database, segments: SegmentDays, site: int, day: in
     await _remove_visitors(stats, site, (day, day))
     smallest: list[int] = []
     sources = 0
-    async for visitors in _read_visitors(session, site, day, posted=segments.layout.patterns):
+    async for visitors in _read_visitors(segments, site, day):
         smallest += [unsigned(row[2]) for row in visitors[: SKETCH_SIZE - len(smallest)]]
         sources += len(visitors)
         await stats.transaction(
@@ -253,20 +248,20 @@ def _site_day(site: int, day: int, hours: Sequence[Row], *, sources: int) -> Row
     return (site, day, *map(sum, columns[2:-1]), max(columns[-1]), sources)
 
 
-async def _read_visitors(session: Reader, site: int, day: int, *, posted: bool) -> AsyncIterator[list[Row]]:
+async def _read_visitors(segments: SegmentDays, site: int, day: int) -> AsyncIterator[list[Row]]:
     """Yield the rows of a day's visitors in pages, in the order of their unsigned numbers."""
-    seen = _SEEN_POSTED if posted else _SEEN
+    session = segments.session(day)
+    summed = _SEEN.format(f"visitor, {VISITOR_SUMS}", segments.by_visitor) + _BY_VISITOR
+    named = _SEEN.format(_NAMES, segments.by_visitor) + _BY_NAMES
     for least, most in _HALVES:
         start: int | None = least
         while start is not None:
             bounds = (site, *day_bounds(day), start)
-            rows = await session.all(
-                seen.format(f"visitor, {VISITOR_SUMS}") + _BY_VISITOR, *bounds, most, VISITORS_AT_ONCE
-            )
+            rows = await session.all(summed, *bounds, most, VISITORS_AT_ONCE)
             if not rows:
                 break
             last = rows[-1][0]
-            names = await session.all(seen.format(_NAMES) + _BY_NAMES, *bounds, last)
+            names = await session.all(named, *bounds, last)
             start = last + 1 if len(rows) == VISITORS_AT_ONCE and last < most else None
             yield await off_loop(len(rows), partial(_visitor_days, (site, day), rows, names))
 

@@ -35,7 +35,7 @@ REFUSED_REASON, REFUSED_RULE, WOULD_REASON, WOULD_RULE = _PLACES_OF_REQUESTS
 
 
 _id, _duration_us, _pattern = itemgetter(1), itemgetter(3), itemgetter(4)
-_shape, _labels, _is_request = attrgetter("shape"), attrgetter("labels"), attrgetter("shape.is_request")
+_is_request = attrgetter("shape.is_request")
 
 # Words that find events but are not texts. They are below zero, where the dictionary has no numbers.
 _OUTCOME_WORD, _WOULD_WORD, _STAGE_WORD = -10, -20, -30
@@ -122,28 +122,31 @@ class SiteHour:
 
     def __init__(self, events: Sequence[EncodedEvent]) -> None:
         self._events = events
-        self._patterns: list[StoredPattern] = list(map(_pattern, events))
+        # Counted once: patterns are far fewer than events, and what they have is added up for each.
+        self._patterns = Counter(map(_pattern, events))
 
     def take(self) -> tuple[list[int], dict[int, int]]:
         """Return the values of COUNT_COLUMNS with the newest event's time, and the events by value, without labels."""
         found: dict[int, int] = {}
-        for shape, events in Counter(map(_shape, self._patterns)).items():
-            for value in shape.values:
+        for pattern, events in self._patterns.items():
+            for value in pattern.shape.values:
                 found[value] = found.get(value, 0) + events
         counts = [found.pop(place, 0) for place in range(_LAST_PLACE + 1)]
-        counts[_DURATION_PLACE] = sum(compress(map(_duration_us, self._events), map(_is_request, self._patterns)))
+        durations: Iterable[int] = map(_duration_us, self._events)
+        if not all(map(_is_request, self._patterns)):
+            durations = compress(durations, map(_is_request, map(_pattern, self._events)))
+        counts[_DURATION_PLACE] = sum(durations)
         counts[_LAST_PLACE] = id_time_ms(_id(self._events[-1]))
         return counts, found
 
     def count_labels(self, values: dict[int, int]) -> None:
-        for labels, events in Counter(map(_labels, self._patterns)).items():
-            for label in labels.numbers:
+        for pattern, events in self._patterns.items():
+            for label in pattern.labels.numbers:
                 key = LABEL + label
                 values[key] = values.get(key, 0) + events
-        for labels, events in Counter(each.labels for each in self._patterns if not each.shape.is_request).items():
-            for label in labels.numbers:
-                key = CHECK_LABEL + label
-                values[key] = values.get(key, 0) + events
+                if not pattern.shape.is_request:
+                    key = CHECK_LABEL + label
+                    values[key] = values.get(key, 0) + events
 
 
 def places_of(

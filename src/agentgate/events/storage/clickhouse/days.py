@@ -2,17 +2,13 @@
 
 from agentgate.events.decision_ids import first_id
 from agentgate.events.storage.clickhouse import schema
-from agentgate.events.storage.days.days import EventDays, Layout
+from agentgate.events.storage.days.days import EventDays, day_bounds
 from agentgate.lib.clock import DAY_MS, Clock
 from agentgate.storage.clickhouse.client import ClickhouseClient
-
-LAYOUT = Layout(patterns=False, rows="event", details="event", event_tables=("event",), days_together=True)
 
 
 class ClickhouseDays(EventDays):
     """Partitions of ClickHouse. An event is one wide row."""
-
-    layout = LAYOUT
 
     def __init__(self, client: ClickhouseClient, cluster: str = "") -> None:
         self._client = client
@@ -25,6 +21,11 @@ class ClickhouseDays(EventDays):
     async def days(self) -> list[int]:
         """Return the days that have events, oldest first."""
         return await self.partitions(schema.EVENT)
+
+    async def newest_bounds(self) -> list[tuple[int, int]]:
+        """Return the bounds of all days together: one statement may ask them."""
+        days = await self.days()
+        return [(day_bounds(days[0])[0], day_bounds(days[-1])[1])] if days else []
 
     async def partitions(self, table: schema.ClickHouseTable) -> list[int]:
         """Return the days of which a table has rows, or the first day of each partition that has several."""

@@ -3,14 +3,14 @@
 All SQL on a session is bounded by `id >= $a AND id < $b` (`day_bounds`), so that one text serves both databases.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from agentgate.events.decision_ids import first_id
 from agentgate.events.storage.encoding import EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
-from agentgate.lib.database import Reader, Row, Transaction
+from agentgate.lib.database import Reader, Row, Transaction, Value
 
 T = TypeVar("T")
 
@@ -21,29 +21,19 @@ VALUE_TABLE = "dimension_pack"
 # The lock for replacing or removing counts by value.
 MERGING = "event-counts"
 
+# A dimension and a value of it; and hour -> how many events.
+Dimensioned = tuple[int, int]
+HourCounts = dict[int, int]
+
 # Enough rows to make a thread worthwhile, and few enough that decoding them causes no delay.
 ROWS_PER_READ = 10_000
 
 
-class Layout(NamedTuple):
-    """How a day's events lie. `event` has them whole on both databases: as a view, or as a table."""
-
-    # Whether an event is a narrow row with a pattern, which gets postings sooner or later (SQLite), or one wide row
-    # with its own indexes (PostgreSQL).
-    patterns: bool
-    # The table of `site`, `id`, `visitor` and `duration_us`, and that of request IDs, trace IDs and times of solving.
-    rows: str
-    details: str
-    # The tables with rows of events, by `site` and `id`.
-    event_tables: tuple[str, ...]
-    # Whether one statement may ask many days at once.
-    days_together: bool = False
-
-
 class EventDays(Protocol):
-    """The days of events as readers see them."""
+    """The days of events as readers see them. `event` has them whole in every database: as a view, or as a table."""
 
-    layout: Layout
+    # The table of request IDs, trace IDs and times of solving.
+    details: str = "event"
 
     def session(self, day: int) -> Reader:
         """Return what reads a day. A day without events, or dropped meanwhile, has no rows, not even of an aggregate:
@@ -52,6 +42,10 @@ class EventDays(Protocol):
 
     async def days(self) -> list[int]:
         """Return the days that exist, oldest first."""
+
+    async def newest_bounds(self) -> list[tuple[int, int]]:
+        """Return the bounds on IDs of one statement each that together ask all days, newest first."""
+        return [day_bounds(day) for day in reversed(await self.days())]
 
     async def drop(self, day: int) -> None:
         """Remove a day with everything in it; do nothing when there is no such day."""
@@ -69,23 +63,72 @@ class EventDays(Protocol):
         return
 
 
+class Narrowed(Protocol):
+    """The events of a day for which some conditions hold, found before they are read."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are none."""
+
+    async def newest(self, least: int, end: int, limit: int) -> list[Row]:
+        """Return those between two IDs, newest first, in the order of EVENT_COLUMNS."""
+
+
 class SegmentDays(EventDays, Protocol):
-    """The days of events in a database that has transactions."""
+    """The days of events in a database that has transactions. Readers take from here what differs between databases."""
 
     # Whether `site_hour` of an open day is stored in the statistics (PostgreSQL) or in the day's database.
     hours_in_stats: bool
+    # The tables with rows of events, by `site` and `id`.
+    event_tables: tuple[str, ...] = ("event",)
+    # The tables of `site`, `id`, `visitor` and `duration_us`; of challenges that were solved; and of a closed day's
+    # events in the order of their visitors.
+    rows: str = "event"
+    solved: str = "event"
+    by_visitor: str = "event"
+    # The columns with an index that finds events on any day, or on a closed one; and the columns whose index one
+    # statement may use on many days.
+    indexed: frozenset[str]
+    found_together: frozenset[str] = frozenset()
+    # The condition that an event has a label, with `{0}` where its number goes.
+    has_label: str
+    # The expressions that read all counts by value of a row of VALUE_TABLE, or several, as two lists: keys and counts,
+    # or one list of both in turn, and NULL.
+    values: str
+    # The number of visitors in one statement.
+    visitors_together: int
 
     async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run a unit of work in one transaction on a day, which is made when it is missing."""
 
-    async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None] | None:
-        """Insert the rows of events in a transaction on their day; return a callback for after the commit, or None."""
+    async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None]:
+        """Insert events and their counts by value in a transaction on their day; return a callback for after it."""
 
     async def merge_counts(self) -> None:
         """Merge the counts that each batch wrote as separate rows. Callers run this regularly."""
 
     async def index(self, day: int) -> None:
         """Make the indexes of a day that has ended, where they are not updated with each event."""
+
+    def met(self, columns: str, condition: str, each: str = "") -> str:
+        """Return a table of the events of a site ($1) between two IDs ($2, $3) with a condition on an indexed column.
+
+        If events come from several places, the clause `each` applies to each of them.
+        """
+        return f"(SELECT {columns} FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND {condition} {each}) AS met"  # noqa: S608
+
+    def of_visitors(self, visitors: Sequence[int]) -> tuple[str, Sequence[Value]]:
+        """Return a condition for these visitors with places from $4 on, and their values."""
+
+    async def count_by_hour(self, day: int, site: int, values: Iterable[Dimensioned]) -> dict[Dimensioned, HourCounts]:
+        """Return how often values occurred in each hour of a day in which they occurred."""
+
+    async def narrow(
+        self, day: int, site: int, words: Sequence[int], conditions: Sequence[tuple[str, int]]
+    ) -> Narrowed | None:
+        """Find the events that have one of some words and meet conditions, each with `{}` for a number; None where they
+        are as quickly found by reading all.
+        """
 
     # Patterns and postings: SQLite has some.
 
@@ -97,21 +140,10 @@ class SegmentDays(EventDays, Protocol):
         """Count a batch that was written, and write the postings of sites that have enough events without any."""
         return
 
-    async def posted_before(self, day: int, site: int) -> int:  # noqa: ARG002
-        """Return the ID before which a site's events have postings."""
-        return 0
-
 
 def day_bounds(day: int) -> tuple[int, int]:
     """Return the least ID of a day and the least ID of the next day."""
     return first_id(day * DAY_MS), first_id((day + 1) * DAY_MS)
-
-
-def newest_bounds(days: Sequence[int], layout: Layout) -> list[tuple[int, int]]:
-    """Return the bounds on IDs of one statement each that together ask all days, newest first."""
-    if layout.days_together and days:
-        return [(day_bounds(days[0])[0], day_bounds(days[-1])[1])]
-    return [day_bounds(day) for day in reversed(days)]
 
 
 async def read_newest_rows(days: EventDays, sql: str, site: int, ids: range) -> AsyncIterator[list[Row]]:

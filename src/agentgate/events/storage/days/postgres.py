@@ -5,20 +5,27 @@ values in it is made when the day has ended, and not while events wait to be wri
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from agentgate.events.storage.days.days import MERGING, Layout, SegmentDays, day_bounds, day_name
-from agentgate.events.storage.encoding import WIDE_COLUMNS, EncodedEvents
+from agentgate.events.storage.days.days import (
+    MERGING,
+    VALUE_TABLE,
+    Dimensioned,
+    HourCounts,
+    SegmentDays,
+    day_bounds,
+    day_name,
+)
+from agentgate.events.storage.encoding import ARRAY_COLUMNS, WIDE_COLUMNS, EncodedEvents, value_key
 from agentgate.lib.clock import DAY_MS
-from agentgate.lib.database import Reader, Transaction
+from agentgate.lib.database import Reader, Transaction, Value
 from agentgate.storage.postgres.database import PostgresDatabase, PostgresTransaction
 
 T = TypeVar("T")
 
 EVENT = "event"
-LAYOUT = Layout(patterns=False, rows=EVENT, details=EVENT, event_tables=(EVENT,))
 # The labels of an event as the index over them has them: `17:1` is label 17 on site 1.
 LABEL_TERMS = """(string_to_array(replace(btrim(labels, '[]'), ',', ':' || site::text || ',') || ':' || site::text, ',')
     COLLATE "C")"""
@@ -49,11 +56,24 @@ _MERGE = f"""WITH several AS (
         FROM counted GROUP BY site, hour"""  # noqa: S608
 
 
+_COUNTS = "SELECT hour, keys, counts FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"
+
+
 class PostgresSegments(SegmentDays):
     """Partitions of a database that holds everything else too. An event is one wide row; there is one `site_hour`."""
 
-    layout = LAYOUT
     hours_in_stats = True
+    # Labels and actions are indexed when a day is closed.
+    indexed = frozenset(("visitor", "outcome", "would", "stage", "rule", "action", "label"))
+    # Planning a statement takes longer than looking a rare value up.
+    found_together = frozenset(("visitor", "label"))
+    # The first condition rules out most rows, and the queries in brackets run once.
+    has_label = """labels LIKE (SELECT '%' || ({0})::BIGINT::TEXT || '%')
+        AND translate(labels, '[]', ',,') LIKE (SELECT '%,' || ({0})::BIGINT::TEXT || ',%')"""
+    # PostgreSQL writes arrays in braces.
+    values = "trim(both '{}' from keys), trim(both '{}' from counts)"
+    # One statement for any number of them, which the server then knows already.
+    visitors_together = 1 << 20
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
@@ -89,8 +109,33 @@ class PostgresSegments(SegmentDays):
         while await self._database.transaction(merge) == _MERGED_TOGETHER:
             pass
 
-    async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> None:
+    async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None]:
         await transaction.load(EVENT, WIDE_COLUMNS, encoded.wide())
+        await transaction.load(VALUE_TABLE, ARRAY_COLUMNS, encoded.arrays())
+        return _nothing
+
+    def of_visitors(self, visitors: Sequence[int]) -> tuple[str, Sequence[Value]]:
+        return "visitor = ANY ($4::TEXT::BIGINT[])", ("{" + ",".join(map(str, visitors)) + "}",)
+
+    async def count_by_hour(self, day: int, site: int, values: Iterable[Dimensioned]) -> dict[Dimensioned, HourCounts]:
+        rows = await self._database.all(_COUNTS, site, day * 24, day * 24 + 24)
+        found: dict[Dimensioned, HourCounts] = {value: {} for value in values}
+        wanted = {str(value_key(*value)): hours for value, hours in found.items()}
+        for hour, keys, counts in rows:
+            listed = keys[1:-1].split(",")
+            for key, hours in wanted.items():
+                if key in listed:
+                    hours[hour] = hours.get(hour, 0) + int(counts[1:-1].split(",")[listed.index(key)])
+        return found
+
+    async def narrow(
+        self,
+        day: int,  # noqa: ARG002 - indexes and the counts of hours are enough
+        site: int,  # noqa: ARG002
+        words: Sequence[int],  # noqa: ARG002
+        conditions: Sequence[tuple[str, int]],  # noqa: ARG002
+    ) -> None:
+        return None
 
     async def index(self, day: int) -> None:
         """Make the indexes that only a closed day has. Late events are added to them as usual."""
@@ -106,6 +151,10 @@ class PostgresSegments(SegmentDays):
         """Remove a day's partition."""
         self._known.discard(day)
         await self._database.run(f"DROP TABLE IF EXISTS {_partition(day)}")
+
+
+def _nothing() -> None:
+    """Do nothing after a commit."""
 
 
 async def _make(transaction: Transaction, day: int) -> None:

@@ -1,10 +1,8 @@
-"""Postings: which events of an SQLite day have a pattern, and which are a visitor's.
+"""Postings: which events of an SQLite day are a visitor's.
 
-They are written for many events of one site at once, some time after the events. A mark records up to which ID events
-are posted. An event that arrives later with an ID before the mark is posted in its own commit.
-
-Visitors are first written as sorted runs, and RUNS of them at a time are merged into the index, so that its pages are
-changed once for many events. The view `event_visitor` combines both.
+They are written for many events of one site at once, some time after the events: visitors come in no order, so each
+event alone would change another page. A mark records up to which ID events are posted; readers scan the others. An
+event that arrives later with an ID before the mark is posted in its own commit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,24 +13,15 @@ from agentgate.lib.database import Reader, Row, Transaction
 EVERY_SITE = 0
 # After every ID.
 END = (1 << 63) - 1
-# One by one, postings would touch nearly a page each: visitors come in no order at all. More at once would keep events
-# waiting for longer, and readers would have more to walk through.
-TOGETHER = 6_000
+# Writing more at once would keep events waiting for longer, and readers would have more to scan.
+TOGETHER = 16_000
+# The ID before which all events of a site ($1) are posted.
+POSTED_BEFORE = "(SELECT coalesce(max(id), 0) FROM posting_mark WHERE site IN ($1, 0))"
 
-# The view `event_visitor` names as many.
-RUNS = 16
-
-_BETWEEN = "event_row WHERE site = $1 AND id >= $2 AND id < $3"
-_PATTERN = ("event_pattern", ("pattern", "id"))
-_VISITOR = ("visitor_index", ("site", "visitor", "id"))
-_POST_PATTERNS = f"INSERT OR IGNORE INTO event_pattern SELECT pattern, id FROM {_BETWEEN} ORDER BY 1, 2"  # noqa: S608
-_POST_VISITORS = f"""INSERT INTO visitor_run (site, run, visitor, id)
-    SELECT site, $4, visitor, id FROM {_BETWEEN} AND visitor IS NOT NULL ORDER BY visitor, id"""  # noqa: S608
-_NEXT_RUN = "SELECT coalesce(max(run) + 1, 0) FROM visitor_run WHERE site = $1"
-_MERGE_RUNS = """INSERT OR IGNORE INTO visitor_index (site, visitor, id)
-    SELECT site, visitor, id FROM visitor_run WHERE site = $1 ORDER BY visitor, id"""
+_COLUMNS = ("site", "visitor", "id")
+_POST = """INSERT OR IGNORE INTO visitor_index (site, visitor, id) SELECT site, visitor, id FROM event_row
+    WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL ORDER BY visitor, id"""
 _id = itemgetter(1)
-_MARKED = "SELECT coalesce(max(id), 0) FROM posting_mark WHERE site IN ($1, 0)"
 
 
 class Postings:
@@ -60,7 +49,7 @@ class Postings:
 
 async def posted_before(session: Reader, site: int) -> int:
     """Return the ID before which all events of a site are posted."""
-    row = await session.one(_MARKED, site)
+    row = await session.one(f"SELECT {POSTED_BEFORE}", site)
     return int(row[0]) if row else 0
 
 
@@ -79,11 +68,7 @@ async def post_some(transaction: Transaction, site: int, *, rest: bool = False) 
         return False
     end = END if row is None else int(row[0])
     if end > mark:
-        await transaction.run(_POST_PATTERNS, site, mark, end)
-        run = await _next_run(transaction, site)
-        await transaction.run(_POST_VISITORS, site, mark, end, run)
-        if run + 1 == RUNS:
-            await _merge_runs(transaction, site)
+        await transaction.run(_POST, site, mark, end)
         await _set_mark(transaction, site, end)
     return row is not None
 
@@ -98,10 +83,9 @@ async def post_late(transaction: Transaction, rows: Sequence[Row]) -> None:
     if not marks or min(map(_id, rows)) >= max(marks.values()):
         return
     of_all = marks.get(EVERY_SITE, 0)
-    late = [row for row in rows if row[1] < max(of_all, marks.get(row[0], 0))]
-    await transaction.load(*_PATTERN, sorted((pattern, identifier) for _, identifier, _, _, pattern in late))
-    visitors = [(site, visitor, identifier) for site, identifier, visitor, *_ in late if visitor is not None]
-    await transaction.load(*_VISITOR, sorted(visitors))
+    late = [row for row in rows if row[1] < max(of_all, marks.get(row[0], 0)) and row[2] is not None]
+    visitors = [(site, visitor, identifier) for site, identifier, visitor, *_ in late]
+    await transaction.load("visitor_index", _COLUMNS, sorted(visitors))
 
 
 async def unposted_sites(session: Reader) -> list[int]:
@@ -117,21 +101,8 @@ async def finish(transaction: Transaction) -> None:
     for site in await unposted_sites(transaction):
         while await post_some(transaction, site, rest=True):
             pass
-    for (site,) in await transaction.all("SELECT DISTINCT site FROM visitor_run"):
-        await _merge_runs(transaction, site)
     await _set_mark(transaction, EVERY_SITE, END)
     await transaction.run(f"DELETE FROM posting_mark WHERE site <> {EVERY_SITE}")  # noqa: S608
-
-
-async def _next_run(transaction: Transaction, site: int) -> int:
-    row = await transaction.one(_NEXT_RUN, site)
-    assert row is not None, "an aggregate has a row"
-    return int(row[0])
-
-
-async def _merge_runs(transaction: Transaction, site: int) -> None:
-    await transaction.run(_MERGE_RUNS, site)
-    await transaction.run("DELETE FROM visitor_run WHERE site = $1", site)
 
 
 async def _set_mark(transaction: Transaction, site: int, before: int) -> None:

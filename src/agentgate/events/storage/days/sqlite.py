@@ -9,7 +9,7 @@ import contextlib
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime
 from functools import partial
@@ -20,8 +20,8 @@ import apsw
 import structlog
 
 from agentgate.events.storage.days import patterns, postings
-from agentgate.events.storage.days.days import Layout, SegmentDays, day_name
-from agentgate.events.storage.encoding import EncodedEvents
+from agentgate.events.storage.days.days import VALUE_TABLE, Dimensioned, HourCounts, SegmentDays, day_name
+from agentgate.events.storage.encoding import OBJECT_COLUMNS, EncodedEvents, value_key
 from agentgate.lib.clock import DAY_MS, Clock
 from agentgate.lib.database import Reader, Row, StoreUnavailable, Transaction, Value
 from agentgate.storage.migrate import MigratedDatabase, apply, pending
@@ -42,11 +42,8 @@ _SEVERAL = f"""SELECT site, hour FROM dimension_pack GROUP BY site, hour HAVING 
 _SUMS = """SELECT json_group_object(key, events) FROM (
     SELECT key, sum(listed.value) AS events FROM dimension_pack CROSS JOIN json_each(counts) AS listed
     WHERE site = $1 AND hour = $2 GROUP BY key)"""
-LAYOUT = Layout(
-    patterns=True,
-    rows=patterns.ROW_TABLE,
-    details=patterns.DETAIL_TABLE,
-    event_tables=("event_row", "event_detail", "visitor_index", "visitor_run", "posting_mark"),
+_COUNTS = (
+    "SELECT hour, string_agg(counts, '') FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3 GROUP BY 1"
 )
 _FILE_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.db")
 # The file that a process leaves behind when it is killed while making a day.
@@ -56,8 +53,16 @@ _UNFINISHED = ".making"
 class SqliteSegments(SegmentDays):
     """Files in a directory. Events are narrow rows with patterns. A file has its day's hours until the day closes."""
 
-    layout = LAYOUT
     hours_in_stats = False
+    event_tables = (patterns.ROW_TABLE, patterns.DETAIL_TABLE, "visitor_index", "posting_mark")
+    rows, details, solved, by_visitor = patterns.ROW_TABLE, patterns.DETAIL_TABLE, "event_solving", "event_by_visitor"
+    indexed = frozenset(("visitor",))
+    has_label = "instr(',' || trim(labels, '[]') || ',', ',' || {0} || ',') > 0"
+    # `1,7,2,5` of `{"1":7,"2":5}`. A key may occur several times.
+    values = """string_agg(
+        CASE WHEN counts <> '{}' THEN replace(replace(trim(counts, '{}'), '"', ''), ':', ',') END, ','), NULL"""
+    # More are split among the threads that read.
+    visitors_together = 64
 
     def __init__(self, folder: Path, clock: Clock, reads: Executor, *, open_days: int = OPEN_DAYS) -> None:
         self._folder = folder
@@ -106,7 +111,40 @@ class SqliteSegments(SegmentDays):
     async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None]:
         rows, numbered = await patterns.write_rows(transaction, encoded)
         await postings.post_late(transaction, rows)
+        await transaction.load(VALUE_TABLE, OBJECT_COLUMNS, encoded.objects())
         return numbered.remember
+
+    def met(self, columns: str, condition: str, each: str = "") -> str:
+        such = f"site = $1 AND id < $3 AND {condition}"
+        found = f"FROM visitor_index WHERE {such} AND id >= $2 AND id < {postings.POSTED_BEFORE} {each}"
+        is_narrow = columns in {"visitor", "id"}
+        if is_narrow:
+            # In a separate query, so that the index, which has visitors in order, is read up to a limit.
+            posted = f"SELECT {columns} FROM (SELECT {columns} {found})"  # noqa: S608
+        else:
+            posted = (
+                f"SELECT {columns} FROM (SELECT id AS found {found}) CROSS JOIN event WHERE site = $1 AND id = found"  # noqa: S608
+            )
+        scanned = f"""SELECT {columns} FROM {self.rows if is_narrow else "event"}
+            WHERE {such} AND id >= max($2, {postings.POSTED_BEFORE}) {each}"""  # noqa: S608
+        return f"({posted} UNION ALL SELECT {columns} FROM ({scanned})) AS met"  # noqa: S608
+
+    def of_visitors(self, visitors: Sequence[int]) -> tuple[str, Sequence[Value]]:
+        return f"visitor IN ({', '.join(f'${place}' for place in range(4, 4 + len(visitors)))})", visitors
+
+    async def count_by_hour(self, day: int, site: int, values: Iterable[Dimensioned]) -> dict[Dimensioned, HourCounts]:
+        rows = await self.session(day).all(_COUNTS, site, day * 24, day * 24 + 24)
+        found: dict[Dimensioned, HourCounts] = {}
+        for value in values:
+            written = re.compile(rf'"{value_key(*value)}":(\d+)')
+            counts = {hour: sum(map(int, written.findall(text))) for hour, text in rows}
+            found[value] = {hour: count for hour, count in counts.items() if count}
+        return found
+
+    async def narrow(
+        self, day: int, site: int, words: Sequence[int], conditions: Sequence[tuple[str, int]]
+    ) -> patterns.FoundPatterns | None:
+        return await patterns.find(self.session(day), site, words, conditions)
 
     async def forget_patterns(self, transaction: Transaction, site: int) -> None:
         await patterns.forget_site(transaction, site)
@@ -116,9 +154,6 @@ class SqliteSegments(SegmentDays):
         self._apart.add(day)
         for site in self._unposted.take(day, events_by_site):
             await self.write(day, partial(postings.post_some, site=site))
-
-    async def posted_before(self, day: int, site: int) -> int:
-        return await postings.posted_before(self.session(day), site)
 
     async def index(self, day: int) -> None:
         """Write all postings that are missing, a few thousand events at a time: late events must not wait for long."""

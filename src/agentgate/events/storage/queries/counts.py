@@ -153,7 +153,7 @@ class SqlCounts(CountStore, SightingStore):
         for half in ("visitor >= 0", "visitor < 0"):
             row = await self._days.session(day).one(
                 f"""SELECT {joined("visitor")} FROM (
-                        SELECT visitor FROM {self._days.met(VISITOR, half, smallest)} {smallest}) AS smallest""",  # noqa: S608
+                        SELECT visitor FROM {self._days.stored.met(VISITOR, half, smallest)} {smallest}) AS smallest""",  # noqa: S608
                 site,
                 least,
                 end,
@@ -168,7 +168,7 @@ class SqlCounts(CountStore, SightingStore):
         if first >= end:
             return {}
         first_day, last_day = first // 24, (end - 1) // 24
-        open_days = [] if self._days.one_database else await self._days.open(first_day, last_day)
+        open_days = [] if self._days.stored.hours_in_stats else await self._days.open(first_day, last_day)
         found = await self._hours(self._stats, site, first, end)
         for day in open_days:
             found |= await self._hours(self._days.session(day), site, max(day * 24, first), min(day * 24 + 24, end))

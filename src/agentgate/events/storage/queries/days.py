@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 from agentgate.events.decision_ids import first_id
-from agentgate.events.storage.days.days import Layout, SegmentDays, day_bounds
-from agentgate.events.storage.days.postings import RUNS
+from agentgate.events.storage.days.days import SegmentDays, day_bounds
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Reader
@@ -12,10 +11,6 @@ from agentgate.lib.database import Reader
 VISITOR = "visitor"
 # A day that is being rolled up has rows too.
 OF_CLOSED_DAY = "day IN (SELECT day FROM segment)"
-# The ID before which a site's events are posted (SQLite).
-_POSTED_BEFORE = "(SELECT coalesce(max(id), 0) FROM posting_mark WHERE site IN ($1, 0))"
-
-_IN_RUNS = f"run IN ({', '.join(map(str, range(RUNS)))})"
 
 
 class DayPart(NamedTuple):
@@ -26,10 +21,8 @@ class DayPart(NamedTuple):
     end: int
     # The range contains the whole day, and the day is rolled up, so its roll-ups are equivalent to its events.
     rolled_up: bool
-    # Labels and actions have an index here, on PostgreSQL: a closed day has.
+    # A closed day has every index that days have.
     indexed: bool
-    # Events have postings here, on SQLite: those before the mark have.
-    posted: bool = True
 
 
 class TrafficDays:
@@ -40,14 +33,9 @@ class TrafficDays:
         self._segments = segments
 
     @property
-    def one_database(self) -> bool:
-        """Whether the database of the statistics stores the events (PostgreSQL), instead of separate files."""
-        return self._segments.hours_in_stats
-
-    @property
-    def layout(self) -> Layout:
-        """How a day's events lie."""
-        return self._segments.layout
+    def stored(self) -> SegmentDays:
+        """The days themselves, which have what differs between databases."""
+        return self._segments
 
     def session(self, day: int) -> Reader:
         return self._segments.session(day)
@@ -69,32 +57,6 @@ class TrafficDays:
             if part.rolled_up or day in present:
                 parts.append(part)
         return parts
-
-    async def split(self, part: DayPart, site: int) -> list[DayPart]:
-        """Split a part, newest first: events without postings yet, and events with postings."""
-        mark = min(max(part.least, await self._segments.posted_before(part.day, site)), part.end)
-        pieces = (part._replace(least=mark, posted=False), part._replace(end=mark))
-        return [piece for piece in pieces if piece.least < piece.end]
-
-    def met(self, columns: str, condition: str, each: str = "") -> str:
-        """Return a table of the events of a site ($1) between two IDs ($2, $3) whose visitor meets a condition.
-
-        SQLite has postings of most of them and scans the others; the clause `each` applies to both.
-        """
-        such = f"site = $1 AND id < $3 AND {condition}"
-        if self.one_database:
-            return f"(SELECT {columns} FROM event WHERE {such} AND id >= $2 {each}) AS met"  # noqa: S608
-        bounded = f"{such} AND id >= $2 AND id < {_POSTED_BEFORE} {each}"
-        if columns == VISITOR:
-            # Apart and not by the view of both: then the index, which has visitors in order, is read up to a limit.
-            posted = f"""SELECT visitor FROM (SELECT visitor FROM visitor_index WHERE {bounded})
-                UNION ALL SELECT visitor FROM (SELECT visitor FROM visitor_run WHERE {_IN_RUNS} AND {bounded})"""  # noqa: S608
-        else:
-            found = f"SELECT id AS found FROM event_visitor WHERE {bounded}"  # noqa: S608
-            posted = f"SELECT {columns} FROM ({found}) CROSS JOIN event WHERE site = $1 AND id = found"  # noqa: S608
-        events = self.layout.rows if columns == VISITOR else "event"
-        walked = f"SELECT {columns} FROM {events} WHERE {such} AND id >= max($2, {_POSTED_BEFORE}) {each}"  # noqa: S608
-        return f"({posted} UNION ALL SELECT {columns} FROM ({walked})) AS met"  # noqa: S608
 
     async def closed(self, first: int, last: int) -> set[int]:
         """Return the days that are rolled up."""

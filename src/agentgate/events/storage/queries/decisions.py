@@ -14,13 +14,13 @@ from agentgate.events.labels.repository import LabelStore
 from agentgate.events.queries.ports import DecisionFilters, DecisionScan, DecisionStore, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.records import Dimension, Event
+from agentgate.events.storage.days.days import Dimensioned, HourCounts, Narrowed
 from agentgate.events.storage.dictionary import OTHER, KnownWords
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
 from agentgate.events.storage.queries.days import DayPart, TrafficDays
-from agentgate.events.storage.queries.filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, WORD, Filter, choose, resolve
-from agentgate.events.storage.queries.joined import count_array_values, count_json_values
-from agentgate.events.storage.queries.scan import find_newest, find_patterns, scan_part
+from agentgate.events.storage.queries.filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, Filter, choose, resolve
+from agentgate.events.storage.queries.scan import scan_part
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Reader, Row
@@ -39,10 +39,12 @@ FEWEST_DAYS = 8
 LARGEST_BATCH = 1_000
 _GROWTH = 4
 
+# Assumed number of events of a day that match a filter without a count.
+UNCOUNTED = 20_000
+
 _COLUMNS = ", ".join(EVENT_COLUMNS)
 
-# Dimension and value -> how many events.
-_ByValue = dict[tuple[int, int], int]
+_ByValue = dict[Dimensioned, int]
 
 
 class _Budget:
@@ -67,6 +69,19 @@ class _Scan(NamedTuple):
     filters: list[Filter]
     without_labelled: bool
     wanted: int
+
+
+class _Counted:
+    """How often the values of filters occur: on closed days, and by hour on days that were looked at."""
+
+    def __init__(self, closed: dict[int, _ByValue]) -> None:
+        self._closed = closed
+        self.hours: dict[int, dict[Dimensioned, HourCounts]] = {}
+
+    def of_day(self, part: DayPart) -> _ByValue:
+        if part.rolled_up or part.day not in self.hours:
+            return self._closed.get(part.day, {})
+        return {value: sum(hours.values()) for value, hours in self.hours[part.day].items()}
 
 
 class DecisionRows:
@@ -95,41 +110,38 @@ class SqlDecisions(DecisionRows, DecisionStore):
         super().__init__(words, labels)
         self._stats = stats
         self._days = days
+        self._stored = days.stored
 
     async def list_decisions(
         self, site: SiteNumber, span: TimeRange, filters: DecisionFilters, *, before: int | None, limit: int
     ) -> DecisionScan:
-        resolved = await resolve(filters, self._words, patterns=self._days.layout.patterns)
+        resolved = await resolve(filters, self._words, self._stored)
         if resolved is None:
             return DecisionScan([], None)
         # Fetch one extra row to detect a next page.
         scan = _Scan(site, resolved, filters.labelled is LabelledFilter.NO, limit + 1)
         parts = [part for part in await self._days.parts(span) if before is None or part.least < before]
-        counted = await self._closed_counts(scan, parts)
+        counted = _Counted(await self._closed_counts(scan, parts))
         budget = _Budget()
         rows: list[Row] = []
         left = [part._replace(end=part.end if before is None else min(part.end, before)) for part in parts]
-        pieces: list[DayPart] = []
         days_together = 1
-        while left or pieces:
-            pieces = pieces or await self._split(scan, left.pop(0))
-            part = pieces.pop(0)
+        while left:
+            part = left.pop(0)
             lead = await self._lead(scan, part, counted)
             if lead is None:
                 continue
-            if lead.leads and lead.leads[0].column == WORD:
-                stopped = await self._scan_patterns(scan, part, lead, (rows, budget))
-            elif self._finds_rows(scan, lead):
+            if self._finds_rows(scan, lead):
                 part = self._joined(scan, part, lead, (left, counted, days_together))
                 # Few at first, because most pages are full soon.
                 days_together *= 2
-                stopped = await self._scan_rows(scan, part, lead, (rows, budget))
+                stopped = await self._scan_rows(scan, part, lead, (rows, budget, counted))
             else:
                 stopped = await self._scan_part(scan, part, lead, (rows, budget))
             if len(rows) >= scan.wanted:
                 break
             # Many days with little on each take long as well.
-            if stopped is None and len(parts) - len(left) >= FEWEST_DAYS and (left or pieces) and budget.is_spent:
+            if stopped is None and len(parts) - len(left) >= FEWEST_DAYS and left and budget.is_spent:
                 stopped = part.least
             if stopped is not None:
                 return DecisionScan(await self.decisions(site, rows), stopped)
@@ -144,32 +156,6 @@ class SqlDecisions(DecisionRows, DecisionStore):
         )
         return (await self.decisions(site, [row]))[0] if row else None
 
-    async def _split(self, scan: _Scan, part: DayPart) -> list[DayPart]:
-        """If filters use postings, split a part into pieces whose events either all have postings or have none."""
-        if not self._days.layout.patterns or not any(each.leads for each in scan.filters):
-            return [part]
-        return await self._days.split(part, scan.site.number)
-
-    async def _scan_patterns(
-        self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget]
-    ) -> int | None:
-        """Do the same as `_scan_part` through the patterns for which all filters hold, if these are not too many."""
-        rows, budget = found
-        session, site = self._days.session(part.day), scan.site.number
-        patterns = await find_patterns(session, site, scan.filters, lead)
-        limit = min(scan.wanted, LARGEST_BATCH)
-        while patterns is not None and len(rows) < scan.wanted:
-            newest = await find_newest(session, site, part, patterns=patterns, limit=limit)
-            if newest is None:
-                break
-            rows += await self._unlabelled(scan, newest)
-            if len(newest) < limit:
-                return None
-            part = part._replace(end=newest[-1][0])
-            if budget.is_spent:
-                return part.end
-        return await self._scan_rows(scan, part, ALL, found)
-
     async def _scan_part(
         self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget]
     ) -> int | None:
@@ -179,7 +165,7 @@ class SqlDecisions(DecisionRows, DecisionStore):
         batch = min(scan.wanted, LARGEST_BATCH)
         while len(rows) < scan.wanted:
             scanned = await scan_part(
-                self._days.session(part.day),
+                self._stored,
                 scan.site.number,
                 part._replace(end=end),
                 filters=scan.filters,
@@ -197,28 +183,20 @@ class SqlDecisions(DecisionRows, DecisionStore):
         return end
 
     def _finds_rows(self, scan: _Scan, lead: Filter) -> bool:
-        """Return whether one statement with all filters finds rows.
-
-        On SQLite: if no filter leads and at least one is set. On PostgreSQL: if no filter leads and one of them has a
-        dimension, or if the leading filter uses the index of labels or of visitors.
+        """Return whether one statement with all filters finds rows: if no filter leads and at least one is set, or if
+        the index of the leading filter looks on many days in one statement.
         """
-        if self._days.layout.patterns:
-            return lead is ALL and bool(scan.filters)
-        if lead is ALL:
-            return any(each.dimension for each in scan.filters)
-        return lead.dimension is Dimension.LABEL or lead.leads[0].column == "visitor"
+        return bool(scan.filters) if lead is ALL else lead.leads[0].column in self._stored.found_together
 
-    def _joined(
-        self, scan: _Scan, part: DayPart, lead: Filter, rest: tuple[list[DayPart], dict[int, _ByValue], int]
-    ) -> DayPart:
+    def _joined(self, scan: _Scan, part: DayPart, lead: Filter, rest: tuple[list[DayPart], "_Counted", int]) -> DayPart:
         """Return a part that takes in older days on which the same filter leads, and take these from the rest.
 
         Planning a statement takes PostgreSQL longer than looking a rare value up, so one looks on many days.
         """
         left, counted, days = rest
-        events = counted.get(part.day, {}).get(lead.value, 0)
+        events = counted.of_day(part).get(lead.value, 0)
         while lead is not ALL and left and left[0].rolled_up and days > 1:
-            counts = counted.get(left[0].day, {})
+            counts = counted.of_day(left[0])
             events += counts.get(lead.value, 0)
             if self._closed_lead(scan, left[0], counts) not in {lead, None} or events > MOST_IN_INDEX:
                 break
@@ -227,16 +205,24 @@ class SqlDecisions(DecisionRows, DecisionStore):
         return part
 
     async def _scan_rows(
-        self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget]
+        self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget, "_Counted"]
     ) -> int | None:
         """Do the same as `_scan_part`, with one statement for each window of the day."""
-        rows, budget = found
-        windows = [(part.least, part.end)] if lead is not ALL else await self._windows(scan.site.number, part)
+        rows, budget, counted = found
+        windows, narrowed = [(part.least, part.end)], None
+        if lead is ALL:
+            narrowed = await self._narrow(scan, part, counted)
+            if narrowed is not None and narrowed.is_empty:
+                return None
+            windows = await self._windows(scan, part, counted)
         for least, window_end in windows:
             end = window_end
             while len(rows) < scan.wanted:
                 limit = min(scan.wanted, LARGEST_BATCH)
-                matching = await self._rows(scan, part._replace(least=least, end=end), lead, limit)
+                if narrowed is not None:
+                    matching = await narrowed.newest(least, end, limit)
+                else:
+                    matching = await self._rows(scan, part._replace(least=least, end=end), lead, limit)
                 rows += await self._unlabelled(scan, matching)
                 if len(matching) < limit:
                     break
@@ -247,16 +233,32 @@ class SqlDecisions(DecisionRows, DecisionStore):
                 return least
         return None
 
-    async def _windows(self, site: int, part: DayPart) -> list[tuple[int, int]]:
-        """Return the parts of a day that are looked through in one go, newest first."""
+    async def _narrow(self, scan: _Scan, part: DayPart, counted: "_Counted") -> Narrowed | None:
+        """Return the events for which all filters hold, if the words of the rarest of them are few enough."""
+        counts = counted.of_day(part)
+        with_words = [each for each in scan.filters if each.words]
+        if not with_words:
+            return None
+        rarest = min(with_words, key=lambda each: counts.get(each.value, 0) if each.dimension else UNCOUNTED)
+        # One with several words also finds events that do not match, so check its condition too.
+        others = [each for each in scan.filters if each is not rarest or len(each.words) > 1]
+        conditions = [(each.condition, each.code) for each in others]
+        return await self._stored.narrow(part.day, scan.site.number, rarest.words, conditions)
+
+    async def _windows(self, scan: _Scan, part: DayPart, counted: "_Counted") -> list[tuple[int, int]]:
+        """Return the parts of a day that are looked through in one go, newest first: hours that may have a match."""
+        may_match = "".join(f" AND {' + '.join(each.counted)} > 0" for each in scan.filters if each.counted)
         hours = await self._days.session(part.day).all(
-            """SELECT hour, requests + challenges_issued + challenges_passed + challenges_failed FROM site_hour
-                WHERE site = $1 AND hour >= $2 AND hour < $3 ORDER BY hour DESC""",
-            site,
+            f"""SELECT hour, requests + challenges_issued + challenges_passed + challenges_failed,
+                    CASE WHEN 1 = 1{may_match} THEN 1 ELSE 0 END FROM site_hour
+                WHERE site = $1 AND hour >= $2 AND hour < $3 ORDER BY hour DESC""",  # noqa: S608
+            scan.site.number,
             id_time_ms(part.least) // HOUR_MS,
             -(-id_time_ms(part.end) // HOUR_MS),
         )
-        return day_windows(hours, part)
+        by_value = (await self._count_hours(scan, part, counted)).values()
+        matching = [(hour, events, may and all(hour in counts for counts in by_value)) for hour, events, may in hours]
+        return day_windows(matching, part)
 
     async def _rows(self, scan: _Scan, part: DayPart, lead: Filter, limit: int) -> list[Row]:
         """Return the newest rows of a window for which all filters hold."""
@@ -278,30 +280,29 @@ class SqlDecisions(DecisionRows, DecisionStore):
     async def _unlabelled(self, scan: _Scan, rows: list[Row]) -> list[Row]:
         return await self.unlabelled(scan.site, rows) if scan.without_labelled else rows
 
-    async def _lead(self, scan: _Scan, part: DayPart, counted: dict[int, _ByValue]) -> Filter | None:
-        asked = [each.value for each in scan.filters if each.dimension is not None]
-        if not asked:
-            return choose(scan.filters, {}, part, known=False)
+    async def _lead(self, scan: _Scan, part: DayPart, counted: "_Counted") -> Filter | None:
+        if all(each.dimension is None for each in scan.filters):
+            return choose(scan.filters, {}, indexed=part.indexed, known=False)
         if part.rolled_up:
-            return self._closed_lead(scan, part, counted.get(part.day, {}))
+            return self._closed_lead(scan, part, counted.of_day(part))
         [first, *others] = scan.filters
-        if not others and first.dimension is Dimension.RULE and first.can_lead(0, part):
+        if not others and first.dimension is Dimension.RULE and first.can_lead(0, indexed=part.indexed):
             # Nothing to choose between, and its index tells as soon whether there is any.
             return first
-        if part.day not in counted:
-            counted[part.day] = await self._open_counts(scan, part, asked)
-        return choose(scan.filters, counted[part.day], part, known=True)
+        await self._count_hours(scan, part, counted)
+        return choose(scan.filters, counted.of_day(part), indexed=part.indexed, known=True)
 
     def _closed_lead(self, scan: _Scan, part: DayPart, counts: _ByValue) -> Filter | None:
         asked = {each.dimension for each in scan.filters if each.dimension is not None}
         # The rarest values of a busy day are counted together: then a missing one may be among them.
         known = not any((dimension.value, OTHER) in counts for dimension in asked)
-        return choose(scan.filters, counts, part, known=known)
+        return choose(scan.filters, counts, indexed=part.indexed, known=known)
 
-    async def _open_counts(self, scan: _Scan, part: DayPart, asked: list[tuple[int, int]]) -> _ByValue:
-        session, hours = self._days.session(part.day), (part.day * 24, part.day * 24 + 24)
-        count = count_json_values if self._days.layout.patterns else count_array_values
-        return await count(session, scan.site.number, hours, asked)
+    async def _count_hours(self, scan: _Scan, part: DayPart, counted: "_Counted") -> dict[Dimensioned, HourCounts]:
+        asked = [each.value for each in scan.filters if each.dimension is not None]
+        if asked and part.day not in counted.hours:
+            counted.hours[part.day] = await self._stored.count_by_hour(part.day, scan.site.number, asked)
+        return counted.hours.get(part.day, {})
 
     async def _closed_counts(self, scan: _Scan, parts: list[DayPart]) -> dict[int, _ByValue]:
         asked = [each.value for each in scan.filters if each.dimension is not None]
@@ -329,19 +330,23 @@ def day_windows(hours: Iterable[Row], part: DayPart) -> list[tuple[int, int]]:
     """Return a part of a day in windows, each with about as many events as one statement may look at: some hours
     together, or parts of a busy one.
 
-    Hours come with their number of events, newest first.
+    Hours come with their number of events and whether any of them may match, newest first. Other hours have no events.
     """
     found: list[tuple[int, int]] = []
-    end, events = part.end, 0
-    for hour, count in hours:
-        least = max(first_id(hour * HOUR_MS), part.least)
-        events += count
-        if events >= WINDOW_ROWS and least < end:
-            pieces = events // WINDOW_ROWS
+    events = between = 0
+    for hour, count, may_match in hours:
+        least, end = max(first_id(hour * HOUR_MS), part.least), min(first_id((hour + 1) * HOUR_MS), part.end)
+        if not may_match or least >= end:
+            between += count
+        elif found and events + between + count <= WINDOW_ROWS:
+            found[-1] = (least, found[-1][1])
+            events, between = events + between + count, 0
+        else:
+            pieces = max(1, -(-count // WINDOW_ROWS))
             bounds = [end - (end - least) * piece // pieces for piece in range(pieces)]
             found += [(lower, upper) for upper, lower in pairwise([*bounds, least]) if lower < upper]
-            end, events = least, 0
-    return [*found, (part.least, end)] if part.least < end else found
+            events, between = count // pieces, 0
+    return found
 
 
 def _any_of(values: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:

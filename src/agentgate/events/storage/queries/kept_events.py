@@ -8,7 +8,7 @@ from agentgate.events.decision_ids import id_day
 from agentgate.events.queries.ports import SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.records import Event
-from agentgate.events.storage.days.days import EventDays, day_bounds, newest_bounds
+from agentgate.events.storage.days.days import EventDays, day_bounds
 from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
@@ -41,8 +41,8 @@ class SqlKeptEvents:
 
     async def find_by_request(self, site: int, request_id: str) -> int | None:
         """Return the newest decision about a request of the site, or None."""
-        newest = _BY_REQUEST.format(self._segments.layout.details)
-        for least, end in newest_bounds(await self._segments.days(), self._segments.layout):
+        newest = _BY_REQUEST.format(self._segments.details)
+        for least, end in await self._segments.newest_bounds():
             row = await self._segments.session(id_day(least)).one(newest, site, request_id, least, end)
             if row is not None:
                 return int(row[0])

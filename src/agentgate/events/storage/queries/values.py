@@ -53,23 +53,13 @@ _NO_MORE = ", NULL" * (len(_COLUMNS) - 2)
 _OF_DAYS = f"""SELECT {_COUNTED}, {joined("key")}, {joined("events")}{_NO_MORE} FROM (
     SELECT dimension * {value_key(1, 0)} + value AS key, sum(events) AS events FROM dimension_day
     WHERE site = $1 AND day >= $2 AND day <= $3 AND {OF_CLOSED_DAY} GROUP BY 1) AS counted"""  # noqa: S608
-# Merged or not. On SQLite, keys and counts become one list, `1,7,2,5` of `{"1":7,"2":5}`, in which a key may occur
-# several times. PostgreSQL writes arrays in braces.
-_OF_OBJECTS = f"""SELECT {_COUNTED}, string_agg(
-        CASE WHEN counts <> '{{}}' THEN replace(replace(trim(counts, '{{}}'), '"', ''), ':', ',') END, ','),
-        NULL{_NO_MORE}
+# Merged or not.
+_OF_HOURS = f"""SELECT {_COUNTED}, {{}}{_NO_MORE}
     FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"""  # noqa: S608
-_OF_ARRAYS = f"""SELECT {_COUNTED}, trim(both '{{}}' from keys), trim(both '{{}}' from counts){_NO_MORE}
-    FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"""  # noqa: S608
-# How long the newest challenges at a stage took to solve. On SQLite, few events have details.
+# How long the newest challenges at a stage took to solve.
 _SOLVED = f"""SELECT {joined("solve_ms")} FROM (
-    SELECT solve_ms FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND stage = $4 AND solve_ms IS NOT NULL
+    SELECT solve_ms FROM {{}} WHERE site = $1 AND id >= $2 AND id < $3 AND stage = $4 AND solve_ms IS NOT NULL
     ORDER BY id DESC LIMIT $5) AS newest"""  # noqa: S608
-_SOLVED_DETAILS = f"""SELECT {joined("solve_ms")} FROM (
-    SELECT solve_ms FROM event_detail CROSS JOIN event_row USING (site, id) CROSS JOIN pattern ON number = pattern
-    WHERE event_detail.site = $1 AND event_detail.id >= $2 AND event_detail.id < $3 AND stage = $4
-        AND solve_ms IS NOT NULL
-    ORDER BY event_detail.id DESC LIMIT $5) AS newest"""  # noqa: S608
 _BRACKETS = str.maketrans("", "", "[]")
 
 
@@ -118,7 +108,7 @@ class SqlValues(SqlCounters, ValueStore):
         found: list[int] = []
         for part in await self._days.parts(span):
             row = await self._days.session(part.day).one(
-                _SOLVED_DETAILS if self._days.layout.patterns else _SOLVED,
+                _SOLVED.format(self._days.stored.solved),
                 site,
                 part.least,
                 part.end,
@@ -137,7 +127,7 @@ class SqlValues(SqlCounters, ValueStore):
         """Read a part's hours, and the events at its ends that are missing there or too many, in one statement."""
         span = TimeRange(id_time_ms(part.least), id_time_ms(part.end))
         first, end = -(-span.from_ms // HOUR_MS), span.to_ms // HOUR_MS
-        statements = [_OF_ARRAYS if self._days.one_database else _OF_OBJECTS]
+        statements = [_OF_HOURS.format(self._days.stored.values)]
         bounds: list[int] = []
         for edge in edges(span):
             if edge.from_hour:

@@ -27,15 +27,13 @@ from agentgate.events.storage.queries.days import (
 from agentgate.events.storage.queries.joined import joined, joined_rows, rows_of
 from agentgate.events.storage.rollups import VISITOR_SUMS
 from agentgate.events.time_ranges import TimeRange
-from agentgate.lib.database import Reader, Row, Value
+from agentgate.lib.database import Reader, Row
 from agentgate.lib.enums import Outcome
 from agentgate.lib.ids import write_visitor
 from agentgate.lib.moment import Moment
 
 # How many visitors are read at once.
 BATCH = 256
-# The number of visitors in one statement; more are split among the threads that read SQLite.
-TOGETHER = 64
 # How many events are walked through in one go, from the newest on.
 WALK = 1_000
 # When nearly all visitors come again later, the others are rare: after this time a page may be short.
@@ -136,7 +134,7 @@ class SqlVisitors(VisitorStore):
     async def _counted(self, site: int, parts: list[DayPart], end: int) -> tuple[list[_Seen], int]:
         """Return visitors of the last part, an open day, without later events, and the ID it got to."""
         *newer, part = parts
-        newest = _NEWEST.format(self._days.layout.rows)
+        newest = _NEWEST.format(self._days.stored.rows)
         row = await self._days.session(part.day).one(newest, site, part.least, end, WALK)
         rows = _newest_first(row, 2)
         # Newest first, the first event of a visitor is its last one before the end.
@@ -156,9 +154,9 @@ class SqlVisitors(VisitorStore):
             if part.least >= part.end:
                 continue
             for start in range(0, len(left), BATCH):
-                of_some, values = self._of(left[start : start + BATCH])
+                of_some, values = self._days.stored.of_visitors(left[start : start + BATCH])
                 rows = await self._days.session(part.day).all(
-                    f"SELECT DISTINCT visitor FROM {self._days.met(VISITOR, of_some, 'GROUP BY visitor')}",  # noqa: S608
+                    f"SELECT DISTINCT visitor FROM {self._days.stored.met(VISITOR, of_some, 'GROUP BY visitor')}",  # noqa: S608
                     site,
                     part.least,
                     part.end,
@@ -171,7 +169,7 @@ class SqlVisitors(VisitorStore):
         """Return which of the visitors were seen on closed days."""
         found: set[int] = set()
         for start in range(0, len(visitors), BATCH):
-            of_some, values = self._of(visitors[start : start + BATCH])
+            of_some, values = self._days.stored.of_visitors(visitors[start : start + BATCH])
             rows = await self._stats.all(
                 f"""SELECT DISTINCT visitor FROM visitor_day
                     WHERE site = $1 AND day >= $2 AND day <= $3 AND {OF_CLOSED_DAY} AND {of_some}""",  # noqa: S608
@@ -188,7 +186,7 @@ class SqlVisitors(VisitorStore):
             return []
         totals: dict[int, VisitorTotals] = {}
         days = rolled_up_days(parts)
-        together = len(visitors) if self._days.one_database else TOGETHER
+        together = self._days.stored.visitors_together
         await asyncio.gather(
             *(self._add_days(totals, site, each, visitors) for each in ([days] if days is not None else ())),
             *(
@@ -202,7 +200,7 @@ class SqlVisitors(VisitorStore):
     async def _add_days(
         self, totals: dict[int, VisitorTotals], site: int, days: tuple[int, int], visitors: Sequence[int]
     ) -> None:
-        of_visitors, values = self._of(visitors)
+        of_visitors, values = self._days.stored.of_visitors(visitors)
         # Each text is an array, and so is what they become. Finding the different ones here is quicker than there.
         rows = await self._stats.all(
             f"""SELECT visitor, min(first_id), max(last_id), sum(requests), sum(allowed), sum(challenged),
@@ -222,9 +220,9 @@ class SqlVisitors(VisitorStore):
     async def _add_part(
         self, totals: dict[int, VisitorTotals], site: int, part: DayPart, visitors: Sequence[int]
     ) -> None:
-        of_visitors, values = self._of(visitors)
+        of_visitors, values = self._days.stored.of_visitors(visitors)
         rows: list[Row] = await self._days.session(part.day).all(
-            f"""SELECT visitor, {VISITOR_SUMS}, action, agent FROM {self._days.met(_ADDED_UP, of_visitors)}
+            f"""SELECT visitor, {VISITOR_SUMS}, action, agent FROM {self._days.stored.met(_ADDED_UP, of_visitors)}
                 GROUP BY visitor, action, agent""",  # noqa: S608
             site,
             part.least,
@@ -235,13 +233,6 @@ class SqlVisitors(VisitorStore):
             each = totals_of(totals, visitor, first, last, sums)
             each.actions.update(() if action is None else (action,))
             each.agents.update(() if agent is None else (agent,))
-
-    def _of(self, visitors: Sequence[int]) -> tuple[str, Sequence[Value]]:
-        """Return a condition for these visitors with places from $4 on, and their values."""
-        if self._days.one_database:
-            # One statement for any number of them, which the server then knows already.
-            return "visitor = ANY ($4::TEXT::BIGINT[])", ("{" + ",".join(map(str, visitors)) + "}",)
-        return f"visitor IN ({', '.join(f'${place}' for place in range(4, 4 + len(visitors)))})", visitors
 
 
 def totals_of(
