@@ -143,7 +143,7 @@ def test_a_busy_hour_is_looked_through_in_pieces() -> None:
 
 def test_hours_without_a_match_are_not_looked_through() -> None:
     part = DayPart(DAY, first_id(DAY * DAY_MS), first_id((DAY + 1) * DAY_MS), rolled_up=False, indexed=False)
-    hours = [(DAY * 24 + hour, WINDOW_ROWS // 2, hour in {20, 19, 3}) for hour in reversed(range(24))]
+    hours = [(DAY * 24 + hour, WINDOW_ROWS // 3, hour in {20, 19, 3}) for hour in reversed(range(24))]
 
     windows = [
         (id_time_ms(least) // HOUR_MS - DAY * 24, id_time_ms(end) // HOUR_MS - DAY * 24)

@@ -23,7 +23,7 @@ from agentgate.events.storage.queries.visitors import SqlVisitors
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.database import Row
-from agentgate.lib.enums import DecisionKind
+from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.lib.ids import write_visitor
 from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.unit_of_work import SqlStore
@@ -249,3 +249,23 @@ async def test_counts_of_many_batches_are_put_together(place: EventPlace) -> Non
     rows = await session.all("SELECT site, dimension, value, events FROM dimension_hour")
     assert {tuple(row[:3]): row[3] for row in rows} == dict(expected)
     assert len(rows) > MERGED_TOGETHER
+
+
+async def test_a_challenge_with_an_outcome_is_found_by_it(place: EventPlace) -> None:
+    """The hours count challenges by their stage only, so an hour may have a match although no request was blocked."""
+    checks = [
+        new_event(1, kind=DecisionKind.CHALLENGE, stage=ChallengeStage.FAILED, outcome=Outcome.BLOCK),
+        new_event(2, kind=DecisionKind.CHALLENGE, stage=ChallengeStage.PASSED, would=Outcome.DROP),
+    ]
+    await place.events.write([new_event(0), *checks])
+    labels = SqlStore(place.stats).read.decision_labels
+    decisions = SqlDecisions(place.stats, TrafficDays(place.stats, place.segments), place.words, labels)
+
+    blocked, dropped = [
+        await decisions.list_decisions(SiteNumber("st_1", 1), WHOLE_DAY, asked, before=None, limit=10)
+        for asked in (DecisionFilters(outcome=Outcome.BLOCK), DecisionFilters(would=Outcome.DROP))
+    ]
+
+    assert [decision.id for found in (blocked, dropped) for decision in found.items] == [
+        write_id(event.id) for event in checks
+    ]
