@@ -1,4 +1,4 @@
-"""Events that are kept per second with all their counters, compared with a plain insert of the same rows.
+"""Events that are kept per second with all their counters, compared with an insert of their rows and counts by value.
 
 `python -m bench.events [--events 100000] [--batch 1000] [--postgres] [--patterns 150]`
 
@@ -102,7 +102,7 @@ def made_events(count: int, *, seed: int, day: int, patterns: int) -> list[Recor
 
 
 def _plain(place: EventPlace, day: int, rows: Iterator[EncodedEvents]) -> Callable[[list[T]], Awaitable[object]]:
-    """Return a function that only inserts rows of events: the lower bound for every other cost."""
+    """Return a function that only inserts encoded events: the lower bound for every other cost."""
 
     async def write(_batch: list[T]) -> None:
         encoded = next(rows)

@@ -61,7 +61,7 @@ async def record(place: EventPlace, made: Decided) -> float:
 
 
 async def insert(place: EventPlace, events: list[Event], batch: int = 1_000) -> float:
-    """Insert only the rows of events; return the CPU time of one."""
+    """Insert only encoded events; return the CPU time of one."""
     parts = [events[start : start + batch] for start in range(0, len(events), batch)]
     encoded = [EventEncoder(place.words).encode(part) for part in parts]
     began_s = time.process_time()
