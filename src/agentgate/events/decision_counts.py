@@ -5,11 +5,10 @@ no room are missing here; `agentgate_event_write_failures_total` has them.
 """
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import accumulate
-from operator import attrgetter
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -26,7 +25,6 @@ MOST_CALLS = 100
 
 _BOUNDS_US = tuple(round(bound_s * 1e6) for bound_s in (0.000_05, 0.000_1, 0.000_25, *DURATION_BUCKETS_S))
 _bucket = partial(bisect_left, _BOUNDS_US)
-_series = attrgetter("series")
 
 _TOKENS = {CounterName.TOKENS_ISSUED: "issued", CounterName.TOKENS_REDEEMED: "redeemed"}
 _SITEVERIFY = {CounterName.SITEVERIFY_SUCCESS: "success", CounterName.SITEVERIFY_FAILURE: "failure"}
@@ -50,13 +48,12 @@ class DecisionCounts:
         self.sums_us: dict[str, int] = {}
 
     def add(self, batch: Sequence[Recorded]) -> None:
-        each: list[Series] = list(map(_series, batch))
-        counted = Counter(each)
-        for key, events in counted.items():
-            self._add(key, events)
-        for kind in dict.fromkeys(key[1] for key in counted):
-            durations = [event.duration_us for event, key in zip(batch, each, strict=True) if key[1] == kind]
-            self._add_durations(kind, durations)
+        found: defaultdict[Series, list[int]] = defaultdict(list)
+        for event in batch:
+            found[event.series].append(event.duration_us)
+        for key, durations in found.items():
+            self._add(key, len(durations))
+            self._add_durations(key[1], durations)
 
     def add_counts(self, counts: Sequence[Count]) -> None:
         """Add the counters of tokens and siteverify calls, which leave no event."""

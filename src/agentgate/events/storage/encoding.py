@@ -8,14 +8,14 @@ often as it occurs.
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any
 
 import msgspec
 
 from agentgate.events.decision_ids import first_id, id_time_ms
 from agentgate.events.records import SHAPE, Event, Pattern, Recorded, Repeated
-from agentgate.events.storage.codes import KIND_CODES, MODE_CODES, OUTCOME_CODES, SOLVE_TYPE_CODES, STAGE_CODES, signed
+from agentgate.events.storage.codes import KIND_CODES, MODE_CODES, OUTCOME_CODES, SOLVE_TYPE_CODES, STAGE_CODES
 from agentgate.events.storage.dictionary import LONGEST, OTHER, KnownWords, WordKind
 from agentgate.events.storage.shapes import (
     ACTION,
@@ -79,11 +79,6 @@ _SIGN = 1 << 63
 
 _OWN_LAST = slice(SHAPE.stop, None)
 _SITE_AND_ID = itemgetter(0, 1)
-# Most fields are taken of many events at once: no function written in Python runs for a single one.
-_id, _visitor, _duration_us = attrgetter("id"), attrgetter("visitor"), attrgetter("duration_us")
-_pattern, _site, _correlation = attrgetter("pattern"), attrgetter("shape.site"), attrgetter("correlation")
-_own_details = attrgetter("pattern.event.site", "id", "correlation", "pattern.event.solve_ms")
-
 _as_tuple = msgspec.structs.astuple
 _to_json = msgspec.json.Encoder(order="sorted").encode
 _to_object = msgspec.json.Encoder().encode
@@ -164,9 +159,8 @@ class EventEncoder:
         self._unnumbered = Remembered()
         self._rows: list[EncodedEvent] = []
         self._details: dict[tuple[int, int], Details] = {}
-        # Patterns of this batch, and the details of those that have some.
-        self._repeated: dict[Pattern, StoredPattern] = {}
-        self._detailed: dict[Pattern, Details] = {}
+        # Patterns of this batch.
+        self._repeated: dict[Pattern, tuple[StoredPattern, Details | None]] = {}
         # The versions of models that the event before had, with their number.
         self._versions: tuple[Mapping[str, str], Mapping[str, str], int | None] = ({}, {}, None)
 
@@ -201,53 +195,34 @@ class EventEncoder:
         return EncodedEvents(self._rows, self._details, hours, dimensions)
 
     def _add(self, events: Sequence[Recorded]) -> None:
-        repeated = [event for event in events if type(event) is Repeated]
-        if len(repeated) < len(events):
-            for event in events:
-                if type(event) is Event:
-                    self._add_whole(event)
-        patterns = list(map(_pattern, repeated))
-        for pattern in set(patterns).difference(self._repeated):
-            self._repeat(pattern)
-        stored = list(map(self._repeated.__getitem__, patterns))
-        # As `signed`, without a call for each.
-        visitors = [
-            visitor if visitor is None or visitor < _SIGN else visitor - 2 * _SIGN
-            for visitor in map(_visitor, repeated)
-        ]
-        rows = zip(map(_site, stored), map(_id, repeated), visitors, map(_duration_us, repeated), stored, strict=True)
-        self._rows += rows
-        if self._detailed:
-            self._details |= {
-                (event.site, event.id): self._detailed[event.pattern]
-                for event in repeated
-                if event.pattern in self._detailed
-            }
-        if any(map(_correlation, repeated)):
-            self._details |= {
-                (site, identifier): (*correlation, solve_ms)
-                for site, identifier, correlation, solve_ms in map(_own_details, repeated)
-                if correlation is not None
-            }
+        """Encode some events. A plain loop takes half the time of `map` and `zip` over columns of all events."""
+        known, put = self._repeated, self._rows.append
+        for event in events:
+            if isinstance(event, Repeated):
+                pattern = event.pattern
+                stored, details = known.get(pattern) or self._repeat(pattern)
+                if event.correlation is not None:
+                    details = (*event.correlation, pattern.event.solve_ms)
+            else:
+                stored, details = self._encode(event)
+            visitor, site = event.visitor, stored.site
+            if visitor is not None and visitor >= _SIGN:
+                # As `signed`, without a call for each.
+                visitor -= 2 * _SIGN
+            put((site, event.id, visitor, event.duration_us, stored))
+            if details is not None:
+                self._details[site, event.id] = details
 
-    def _add_whole(self, event: Event) -> None:
-        stored, details = self._encode(event)
-        visitor = None if event.visitor is None else signed(event.visitor)
-        self._rows.append((event.site, event.id, visitor, event.duration_us, stored))
-        if details is not None:
-            self._details[event.site, event.id] = details
-
-    def _repeat(self, pattern: Pattern) -> None:
-        """Let events of a pattern find what they have in common."""
+    def _repeat(self, pattern: Pattern) -> tuple[StoredPattern, Details | None]:
+        """Return what events of a pattern have in common, and let the next ones of this batch find it."""
         remembered, stored, details = pattern.encoded
         if remembered is not self._remembered.since:
             stored, details = self._encode(pattern.event)
             # Cache only complete encodings: a word without a number may get one later.
             if not self.missing:
                 pattern.encoded = self._remembered.since, stored, details
-        self._repeated[pattern] = stored
-        if details is not None:
-            self._detailed[pattern] = details
+        self._repeated[pattern] = stored, details
+        return stored, details
 
     def _encode(self, event: Event) -> tuple[StoredPattern, Details | None]:
         """Return what an event has in common with others, and its details."""

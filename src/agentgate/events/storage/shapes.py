@@ -71,10 +71,11 @@ class Shape:
 class StoredPattern:
     """All that events have in common which differ in ID, visitor, duration and details alone."""
 
-    __slots__ = ("epoch", "labels", "last", "number", "shape")
+    __slots__ = ("epoch", "labels", "last", "number", "shape", "site")
 
     def __init__(self, shape: Shape, labels: Listed, last: tuple[int | None, str | None, str | None]) -> None:
         self.shape = shape
+        self.site = shape.site
         self.labels = labels
         # Versions of models, scores, and scores of candidates.
         self.last = last

@@ -6,6 +6,7 @@ patterns may occur several times. Filters are applied to the patterns first, up 
 """
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from agentgate.events.storage.encoding import DETAIL_COLUMNS, EVENT_COLUMNS, PATTERN_COLUMNS, EncodedEvents
@@ -20,6 +21,7 @@ _NEWEST = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM (
         SELECT id AS found FROM event_row WHERE site = $1 AND id >= $2 AND id < $3
             AND pattern IN (SELECT value FROM json_each($5)) ORDER BY id DESC LIMIT $4)
     CROSS JOIN event WHERE site = $1 AND id = found ORDER BY found DESC"""  # noqa: S608
+_pattern = itemgetter(4)
 _NUMBERED = "SELECT epoch, (SELECT coalesce(max(number), 0) FROM pattern) FROM pattern_epoch"
 
 
@@ -79,15 +81,17 @@ async def write_rows(transaction: Transaction, encoded: EncodedEvents) -> tuple[
     row = await transaction.one(_NUMBERED)
     assert row is not None, "a day has an epoch from its beginning on"
     epoch, last = row
-    *columns, patterns = zip(*encoded.events, strict=True)
-    distinct: dict[StoredPattern, None] = dict.fromkeys(patterns)
-    numbers = {pattern: pattern.number for pattern in distinct if pattern.epoch == epoch}
+    distinct = dict.fromkeys(map(_pattern, encoded.events))
+    numbers: dict[StoredPattern, int] = {pattern: pattern.number for pattern in distinct if pattern.epoch == epoch}
     new = [pattern for pattern in distinct if pattern not in numbers]
     if new:
         added = dict(zip(new, range(last + 1, last + 1 + len(new)), strict=True))
         numbers |= added
         await _add(transaction, added)
-    rows = list(zip(*columns, map(numbers.__getitem__, patterns), strict=True))
+    rows = [
+        (site, identifier, visitor, duration_us, numbers[pattern])
+        for site, identifier, visitor, duration_us, pattern in encoded.events
+    ]
     await transaction.load(ROW_TABLE, _ROW_COLUMNS, rows)
     if encoded.details:
         details = [(*key, *values) for key, values in sorted(encoded.details.items())]
