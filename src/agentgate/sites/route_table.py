@@ -23,6 +23,9 @@ Methods = frozenset[str] | None
 MOST_WORDS = 1_024
 MOST_FRAGMENTS = 64
 
+# A table of more routes is compiled at once, outside the event loop: that takes more than a fifth of a millisecond.
+FEW_ROUTES = 16
+
 
 class MatchedRoute(NamedTuple):
     """A route as decisions name it, and its action."""
@@ -36,31 +39,41 @@ UNMATCHED = MatchedRoute("*", None)
 
 
 class RouteTable:
-    """A site's routes, compiled."""
+    """A site's routes. A table of few routes is compiled for its first request: most sites get none for a while."""
 
     def __init__(self, routes: Iterable[SiteRoute]) -> None:
         # Of two routes that say the same, the first counts.
         distinct: dict[tuple[str, str, bool], SiteRoute] = {}
         for each in routes:
             distinct.setdefault((each.method, _path(each), _is_prefix(each)), each)
-        ordered = sorted(distinct.values(), key=lambda each: (_is_prefix(each), -len(_path(each))))
-        self.is_empty = not ordered
-        self.has_all_paths = any(_is_prefix(each) and _path(each) == "/" for each in ordered)
-        self._methods = [route.method for route in ordered]
-        self._matched = [MatchedRoute(_path(each) + "*" * _is_prefix(each), each.action) for each in ordered]
-        paths = [_path(each) for each in ordered]
-        folded = [folded_path(_bytes(each)) for each in ordered]
-        self._as_is = self._folded = _index(ordered, paths)
-        if folded != paths:
-            self._folded = _index(ordered, folded)
+        self._routes = sorted(distinct.values(), key=lambda each: (_is_prefix(each), -len(_path(each))))
+        # An unreadable path fails here, where only its own site is affected.
+        self._paths = [_bytes(each) for each in self._routes]
+        self.is_empty = not self._routes
+        self.has_all_paths = any(_is_prefix(each) and _path(each) == "/" for each in self._routes)
+        self._is_compiled = False
+        if len(self._routes) > FEW_ROUTES:
+            self._compile()
+
+    def _compile(self) -> None:
+        """Build what `matches` reads. Two threads may do so at once: both build the same."""
+        routes, paths = self._routes, [_path(each) for each in self._routes]
+        self._methods = [route.method for route in routes]
+        self._matched = [MatchedRoute(_path(each) + "*" * _is_prefix(each), each.action) for each in routes]
+        folded = [folded_path(path) for path in self._paths]
+        self._as_is = _index(routes, paths)
+        self._folded = self._as_is if folded == paths else _index(routes, folded)
         self._words = _WordIndex()
-        for number, route in enumerate(ordered):
-            self._words.add(number, _bytes(route), is_prefix=_is_prefix(route))
+        for number, (route, path) in enumerate(zip(routes, self._paths, strict=True)):
+            self._words.add(number, path, is_prefix=_is_prefix(route))
         # The candidates of an unknown method: every method of a route; the empty one for all others.
         self._every_method = ("", *dict.fromkeys(self._methods))
+        self._is_compiled = True
 
     def matches(self, methods: Methods, target: bytes, host: bytes = b"") -> tuple[MatchedRoute, ...]:
         """Return every route that the request could be."""
+        if not self._is_compiled:
+            self._compile()
         path = target.partition(b"?")[0]
         if is_plain(path):
             numbers = self._match_plain(methods, path)

@@ -28,7 +28,7 @@ from agentgate.server.cli.opened import opened_application
 from agentgate.server.selftest.check import refuse_wrong_results
 from agentgate.server.stores.open import redis_problem
 from agentgate.server.worker_channel import clear_channels
-from agentgate.server.worker_tuning import tune_worker
+from agentgate.server.worker_tuning import begin_loading, tune_worker
 from agentgate.server.workers import Heartbeat, Sockets, supervise
 from agentgate_tools.commands.command import ConfigOption
 from agentgate_tools.commands.parameters import Option
@@ -140,6 +140,7 @@ async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
 async def _serve(settings: Settings, sockets: Sockets, heartbeat: Heartbeat) -> None:
     from agentgate.server.application import Application  # noqa: PLC0415 - as in `opened_application`
 
+    begin_loading()
     stop = _Stop(asyncio.get_running_loop())
     application = await Application.open(settings, cache_end=sockets.cache_end, memory=sockets.memory)
     try:
