@@ -18,10 +18,12 @@ from functools import partial
 from pathlib import Path
 
 from agentgate.lib.clock import SystemClock
+from agentgate.lib.limits import NETWORKS_PER_CHANGE, NETWORKS_PER_SITE
 from bench.fairness import fairness, read
 from bench.growth_jobs import jobs
 from bench.growth_scene import Scene
 from bench.large_installation import (
+    ADDRESS,
     OWN_SECRETS,
     Installation,
     add_entries,
@@ -106,10 +108,7 @@ def _single_changes(process: ServeProcess, operator: AdminConnection, installati
     def change_mode() -> None:
         mode = next(modes)
         assert operator.call("PATCH", "/v1/admin/sites/site_1", {"mode": mode}).status == 200
-        began_s = time.perf_counter()
-        while (wire.ask(check_of(secret_of(1), "/login"))[0] == 401) is not (mode == "enforce"):
-            pass
-        late_ms.append((time.perf_counter() - began_s) * 1000)
+        late_ms.append(_late_ms(lambda: (wire.ask(check_of(secret_of(1), "/login"))[0] == 401) is (mode == "enforce")))
 
     measured("change of one site", probe, change_mode, 20)
     print(f"| active after the response | {max(late_ms):.1f} | | | |")
@@ -137,6 +136,43 @@ def _single_changes(process: ServeProcess, operator: AdminConnection, installati
         assert done.status == 200, done.body
 
     measured("account with all sites suspended or reactivated", probe, change_account, 4)
+    _network_changes(process, operator, probe)
+
+
+def _late_ms(is_active: Callable[[], bool]) -> float:
+    """Ask until a change is active; return when the last request before that was sent, 0 without one."""
+    began_s, late_s = time.perf_counter(), 0.0
+    while not is_active():
+        late_s = time.perf_counter() - began_s
+    return late_s * 1000
+
+
+def _network_changes(process: ServeProcess, operator: AdminConnection, probe: Probe) -> None:
+    """Add a visitor's network to a list of nearly as many as a site may have, and remove it again."""
+    site, change = "/v1/admin/sites/site_3", "/v1/admin/sites/site_3/network-lists/many/networks"
+    rule = {"name": "listed", "action": "block", "match": {"network_lists": ["many"]}}
+    rules = {"version": "1", "rules": [rule], "default_action": "allow"}
+
+    def send(method: str, path: str, body: dict[str, object]) -> None:
+        done = operator.call(method, path, body)
+        assert done.status == 200, done.body
+
+    send("PUT", f"{site}/network-lists/many", {"source": "own"})
+    for start in range(0, NETWORKS_PER_SITE, NETWORKS_PER_CHANGE):
+        numbers = range(start + 1, min(start + NETWORKS_PER_CHANGE, NETWORKS_PER_SITE))
+        send("POST", change, {"add": [f"10.{n >> 15}.{n >> 7 & 255}.{(n & 127) << 1}/31" for n in numbers]})
+    send("PUT", f"{site}/rules", {"ruleSet": rules, "revision": 0})
+    wire, late_ms = Wire(process.public_url), []
+
+    def list_visitor() -> None:
+        for field, is_blocked in (("add", True), ("remove", False)):
+            send("POST", change, {field: [f"{ADDRESS}/32"]})
+            late_ms.append(_late_ms(lambda: (wire.ask(check_of(secret_of(3)))[0] == 403) is is_blocked))  # noqa: B023
+
+    measured(f"two changes of a list of {NETWORKS_PER_SITE:,} networks", probe, list_visitor)
+    print(f"| active after the response | {max(late_ms):.1f} | | | |")
+    modes = itertools.cycle(("monitor", "enforce"))
+    measured("change of its site", probe, lambda: send("PATCH", site, {"mode": next(modes)}), 10)
 
 
 def many_changes(process: ServeProcess, probe: Probe, seconds: float = LONGEST_S) -> tuple[Waits, list[int]]:

@@ -23,6 +23,8 @@ from tests.support.two_accounts import headers_of
 
 # Sites whose secrets are known.
 OWN_SECRETS = 200
+# Of the visitor of all checks.
+ADDRESS = "203.0.113.20"
 SETTINGS = {"AGENTGATE_WORKERS": "1", "AGENTGATE_DRAIN_SECONDS": "0", "AGENTGATE_WEBHOOK_PRIVATE_HOSTS": "localhost"}
 ACTIONS = {
     "actions": {"login": {"browserRequired": True}},
@@ -51,7 +53,7 @@ def check_of(secret: str, path: str = "/") -> bytes:
         "Authorization": f"Bearer {secret}",
         "X-Original-Method": "GET",
         "X-Original-URL": f"{ORIGIN}{path}",
-        "X-Original-Address": "203.0.113.20",
+        "X-Original-Address": ADDRESS,
         **VISITOR,
     }
     return "\r\n".join(["GET /v1/gateway/check HTTP/1.1", *map(": ".join, headers.items()), "", ""]).encode()

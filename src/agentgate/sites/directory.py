@@ -304,8 +304,7 @@ class SiteDirectory(OwnChanges):
         some = [site_ids.pop() for _ in range(min(self._at_once, len(site_ids)))]
         try:
             rows = await fetch_sites(store, some, version)
-            # Reading and compiling the rules and lists of one site can take tens of milliseconds.
-            await self._replace(partial(read_rows, rows, now_ms), some)
+            await self._replace(partial(read_rows, rows, now_ms), some, at_once=rows.are_few)
         except BaseException:
             site_ids.update(some)
             raise
@@ -322,12 +321,15 @@ class SiteDirectory(OwnChanges):
             await self._replace(partial(dict, {site_id: rest}), [site_id])
         self._next_end_ms = min(self._ends.values(), default=FOREVER_MS)
 
-    async def _replace(self, make: Callable[[], Mapping[str, SiteInputs | None]], site_ids: Iterable[str]) -> None:
+    async def _replace(
+        self, make: Callable[[], Mapping[str, SiteInputs | None]], site_ids: Iterable[str], *, at_once: bool = False
+    ) -> None:
         def build() -> tuple[list[tuple[SiteInputs, SiteView | None]], set[str]]:
             made = make()
             return [(read, self._same_or_new(read)) for read in made.values() if read], set(site_ids).difference(made)
 
-        built, missing = await asyncio.to_thread(build)
+        # Reading and compiling the rules and lists of one site can take tens of milliseconds.
+        built, missing = build() if at_once else await asyncio.to_thread(build)
         # Nothing is awaited from here on: no request sees a part of it.
         for read, view in built:
             if view is not None:

@@ -79,6 +79,8 @@ _NAMED = r"""(lower(site.site_key) LIKE {0} ESCAPE '\' OR lower(site.name) LIKE 
 ALL_SITES = 2**31
 # Values of one statement.
 IDS_AT_ONCE = 500
+# At most so much is read into records in the event loop.
+FEW_ROWS, FEW_CHARACTERS = 12, 4_000
 
 # Removes everything that was recorded about the site of a number.
 ForgetSite = Callable[[int], Awaitable[None]]
@@ -260,6 +262,13 @@ class DirectoryRows(Struct, frozen=True):
     rules: Sequence[Row]
     entries: Sequence[Row]
     networks: Sequence[Row]
+
+    @property
+    def are_few(self) -> bool:
+        """Whether a view is made of these rows in less time than a thread is woken: one site of little text."""
+        if self.rules or self.networks or len(self.sites) + len(self.secrets) + len(self.entries) > FEW_ROWS:
+            return False
+        return sum(len(value) for row in self.sites for value in row if isinstance(value, str)) < FEW_CHARACTERS
 
 
 _DIRECTORY = f"""SELECT {_SITES.qualified}, site.number, account.status, coalesce(feature_capture.enabled, 0)

@@ -19,8 +19,8 @@ _ACTIVITY = """SELECT site, max(last_event_ms),
         sum(CASE WHEN hour >= $1 THEN would_challenge + would_block + would_drop ELSE 0 END)
     FROM site_hour WHERE site >= $2 AND site <= $3 GROUP BY site"""
 # Daily counts are stored longer than hourly ones.
-_LAST_DAY = """SELECT site, max(last_event_ms), 0, 0, 0, 0, 0
-    FROM site_day WHERE site >= $1 AND site <= $2 GROUP BY site"""
+_WITH_LAST_DAY = f"""{_ACTIVITY} UNION ALL SELECT site, max(last_event_ms), 0, 0, 0, 0, 0
+    FROM site_day WHERE site >= $2 AND site <= $3 GROUP BY site"""  # noqa: S608 - a constant
 
 
 class SqlTraffic:
@@ -44,7 +44,7 @@ class SqlSiteSums:
     async def list_sums(self, today: int, first: int, last: int) -> list[list[Row]]:
         """Return rows of site, time of the last event and today's counts, of some sites, from all databases."""
         bounds = (today * DAY_MS // HOUR_MS, first, last)
-        found = [await self._counted.all(_ACTIVITY, *bounds), await self._counted.all(_LAST_DAY, *bounds[1:])]
+        found = [await self._counted.all(_WITH_LAST_DAY, *bounds)]
         if self._days is not None:
             # Yesterday may not be closed yet; it counts for the last event only.
             found += [await self._days.session(day).all(_ACTIVITY, *bounds) for day in (today - 1, today)]
