@@ -45,7 +45,7 @@ from tests.support.processes import AdminConnection, ServeProcess
 
 SITES, USERS, ROWS = 20_000, 100_000, 1_000_000
 # Changes of a second, and from how many connections.
-CHANGES, WRITERS, LONGEST_S = 100, 4, 60.0
+CHANGES, WRITERS, LONGEST_S = 100, 8, 60.0
 
 
 def resident_mb(process_id: int) -> float:

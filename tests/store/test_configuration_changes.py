@@ -16,7 +16,7 @@ from agentgate.server.stores.unit_of_work import SqlStores
 from agentgate.sites.directory import MOST_AT_ONCE, SiteDirectory
 from agentgate.sites.jobs import warn_of_rules
 from agentgate.sites.lists.records import StoredEntry
-from agentgate.sites.repository import DirectoryStore
+from agentgate.sites.repository import FEW_CHARACTERS, DirectoryStore
 from agentgate.sites.rules.records import StoredRules
 from tests.store.sql_objects import NOW_MS, Opened, migrated, new_account, new_credential, new_site
 
@@ -424,7 +424,7 @@ async def test_two_nodes_lose_none_of_many_changes(opened: Opened, monkeypatch: 
 
 
 async def test_later_changes_do_not_prolong_a_refresh(seen: Seen) -> None:
-    """A check waits for the changes before it. Other customers who always change something do not delay it."""
+    """A response waits for the changes before it. Other customers who always change something do not delay it."""
     waiting: list[asyncio.Task[None]] = []
 
     async def change_again(_site_ids: Sequence[str]) -> None:
@@ -447,3 +447,30 @@ async def test_later_changes_do_not_prolong_a_refresh(seen: Seen) -> None:
     assert not later.done()
     await seen.refresh()
     await later
+
+
+@pytest.mark.parametrize("kind", ["a name", "a long text", "rules"])
+async def test_only_a_site_of_little_text_is_made_in_the_event_loop(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    in_thread: list[str] = []
+    to_thread = asyncio.to_thread
+
+    async def noted(*arguments: Any) -> Any:
+        in_thread.append(kind)
+        return await to_thread(*arguments)
+
+    rules = StoredRules(
+        overrides={}, effective_version="1-0", revision=1, rule_set=None, updated_ms=NOW_MS, updated_by="Olga"
+    )
+    await seen.refresh()
+    monkeypatch.setattr(asyncio, "to_thread", noted)
+    if kind == "rules":
+        await seen.change(lambda stores: stores.rules.save_rules("st_5", rules))
+    await seen.rename("st_5", "New" * (FEW_CHARACTERS if kind == "a long text" else 1))
+    await seen.refresh()
+
+    view = seen.directory.find_by_id("st_5")
+    assert view is not None
+    assert view.name.startswith("New")
+    assert bool(in_thread) == (kind != "a name")

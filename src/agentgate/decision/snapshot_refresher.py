@@ -4,7 +4,6 @@
 """
 
 import asyncio
-from collections.abc import Collection
 from functools import partial
 from typing import Protocol
 
@@ -135,9 +134,9 @@ class SnapshotRefresher:
         await self._save_verdicts()
         await self._worker.release()
 
-    def wake(self, changed: Collection[str]) -> None:
+    def wake(self) -> None:
         """Reload the configuration at once: this worker has just changed it."""
-        self.sites.expect_change(changed)
+        self.sites.expect_change()
         self._configuration.wake()
 
     def poll(self) -> None:

@@ -353,7 +353,7 @@ cdef class CompiledCheck:
         secret = bytes_of(found.given[SECRET])
         if secret is None and found.given[AUTHORIZATION].start != NULL and not get(form, FORM_RESPOND):
             secret = bearer_secret(bytes_of(found.given[AUTHORIZATION]))
-        if get(fingerprint, FINGERPRINT_NEEDS_FIELDS) or secret is None or not sites.is_fresh or get(self._budget, BUDGET_IS_REFUSING):
+        if get(fingerprint, FINGERPRINT_NEEDS_FIELDS) or secret is None or get(self._budget, BUDGET_IS_REFUSING):
             return self._take_plainly(data)
         now = self._now_ms()
         now_ms = now

@@ -156,24 +156,11 @@ class GatewayCheck:
     def __call__(self, request: HotRequest) -> Reply | Awaitable[Reply]:
         """Check a request that the parser read."""
         self._take_over()
-        return self._check_parsed(request) or self._check_refreshed(request)
-
-    async def _check_refreshed(self, request: HotRequest) -> Reply:
-        await self._sites.await_refresh_if_possible()
-        self._refresh()
-        answer = self._check_parsed(request, is_refreshed=True)
-        assert answer is not None, "a check waits once"
-        return await answer if isinstance(answer, Awaitable) else answer
-
-    def _check_parsed(self, request: HotRequest, *, is_refreshed: bool = False) -> Reply | Awaitable[Reply] | None:
         fields, form = request.headers, read_form(request.query)
         if form.is_described:
             try:
                 fields = describe(fields, form, request.body)
             except Malformed as problem:
-                # The credential may be one that this worker has just made.
-                if not (self._sites.is_fresh or is_refreshed):
-                    return None
                 return self._answer_malformed(fields, form, problem)
         target = request.path + b"?" + request.query if request.query else request.path
         key = key_of(target, fields)
@@ -183,7 +170,7 @@ class GatewayCheck:
             headers = self._keep_headers(key, self._fingerprints.read_fields(target, fields, is_cached=is_cached))
         given = with_key(b"", fields)
         fingerprint = self._find_fingerprint(headers, given[9], given[10])
-        return self._check(fingerprint, given, fields, is_refreshed=is_refreshed)
+        return self._check(fingerprint, given, fields)
 
     def _answer_malformed(self, fields: Fields, form: CheckForm, problem: Malformed) -> Reply:
         secret = secret_of(fields, form)
@@ -200,18 +187,13 @@ class GatewayCheck:
 
     # The check.
 
-    def _check(
-        self, fingerprint: HeaderFingerprint, given: Cut, fields: Fields, *, is_refreshed: bool = False
-    ) -> Reply | Awaitable[Reply] | None:
-        """Check a request; return None if this worker's own change of the site has to be read back first."""
+    def _check(self, fingerprint: HeaderFingerprint, given: Cut, fields: Fields) -> Reply | Awaitable[Reply]:
+        """Check a request by the active configuration: the response to a change is sent once the change is active."""
         now_ms, form = self._clock.now_ms(), fingerprint.kind.form
         secret = given[2]
         if secret is None and given[1] is not None and not form.respond:
             secret = bearer_secret(given[1])
         caller = None if secret is None else self._sites.find_caller(secret, now_ms=now_ms)
-        # A fleet's site is not known yet.
-        if not (self._sites.is_fresh or is_refreshed) and self._sites.is_stale(None if caller is None else caller.site):
-            return None
         if caller is None:
             fleet = None if secret is None else self._sites.fleets.find_caller(secret)
             if fleet is not None and not self._is_stale_now:

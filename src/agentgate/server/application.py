@@ -236,6 +236,7 @@ class Application:
             self._listener("public", dependencies, settings.public_listen, inherited=public_socket, local=local_socket),
             self._listener("admin", dependencies, settings.admin_listen, inherited=admin_socket),
         )
+        self.stores.store.until_in_force = self.refresher.sites.until_active
         if settings.workers > 1:
             self._channel = open_channel(settings.data_dir, self.refresher, self.stores.store, self.metrics)
         await self.refresher.start()

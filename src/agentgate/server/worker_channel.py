@@ -48,14 +48,9 @@ def open_channel(
         return None
     refresher.sites.on_version = channel.show
 
-    one_by_one = asyncio.Lock()
-
     async def until_in_force() -> None:
-        await refresher.sites.await_refresh_if_possible()
+        await refresher.sites.until_active()
         await channel.wait_for_others()
-        # Changes of one commit become active together. Checks are answered between their responses.
-        async with one_by_one:
-            await asyncio.sleep(0)
 
     store.until_in_force = until_in_force
     metrics.gather = channel.gather_metrics

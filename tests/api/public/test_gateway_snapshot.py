@@ -1,11 +1,17 @@
 """The gateway's caches: each is bounded, and a change of one site keeps the cache entries of other sites."""
 
+import asyncio
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from agentgate.gateway import snapshot as snapshots
-from agentgate.people.installation.own_changes import EVERY_SITE
+from agentgate.lib.database import Row
+from agentgate.sites.repository import DirectoryStore
 from tests.api.public.cached_gateway import Proxy, Side, models_of, plain_request
-from tests.support.gateway import Gate
+from tests.support.gateway import Gate, said
 from tests.support.service import RunningService
 
 
@@ -59,46 +65,42 @@ def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningSe
     assert len(changed) == 1
 
 
-def ids_of(service: RunningService, gate: Gate) -> tuple[str, str]:
-    view = service.application.refresher.sites.find(gate.site_key)
-    assert view is not None
-    return view.id, view.account_id
-
-
-def test_a_change_of_another_site_is_not_waited_for(service: RunningService, gate: Gate) -> None:
-    other = Gate(service)
-    side, sites = Side(service.application, models_of()), service.application.refresher.sites
-    known = plain_request(gate, "a=b", "/")
-    unknown = known.replace(gate.secret.encode(), b"ags_new")
-
-    async def answers() -> list[bool]:
-        await sites.await_refresh()
-        sites.expect_change([ids_of(service, other)[0]])
-        found = [side.gate.take(data) is not None for data in (known, unknown)]
-        await sites.await_refresh()
-        return found
-
-    # An unknown secret may be a part of the change.
-    assert service.run(answers()) == [True, False]
-
-
-@pytest.mark.parametrize("kind", ["site", "account", "models"])
-def test_a_change_by_this_worker_is_waited_for_though_its_turn_continues(
-    service: RunningService, gate: Gate, kind: str
+@pytest.mark.parametrize("act", ["mode", "revoke"])
+def test_a_check_does_not_wait_for_a_change_and_the_response_to_the_change_does(
+    service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
-    site_id, account_id = ids_of(service, gate)
-    changed = [{"site": site_id, "account": account_id, "models": EVERY_SITE}[kind]]
-    side, data = Side(service.application, models_of()), plain_request(gate, "a=b", "/")
-    sites = service.application.refresher.sites
+    site = f"/v1/admin/sites/{gate.site_key}"
+    [credential] = service.operator.get(site).json()["credentialList"]
+    request = {
+        "mode": ("PATCH", site, {"mode": "monitor"}),
+        "revoke": ("POST", f"{site}/credentials/{credential['id']}/revoke", None),
+    }[act]
+    reading, released = threading.Event(), threading.Event()
+    list_sites = DirectoryStore.list_sites
 
-    async def answers() -> list[bool]:
-        await sites.await_refresh()
-        found = [side.gate.take(data) is not None for _ in range(2)]
-        assert side.gate.budget.is_refreshed
-        sites.expect_change(changed)
-        found.append(side.gate.take(data) is not None)
-        await sites.await_refresh()
-        return [*found, side.gate.take(data) is not None]
+    async def late(store: DirectoryStore, site_ids: Sequence[str]) -> list[Row]:
+        reading.set()
+        await asyncio.to_thread(released.wait, 10)
+        return await list_sites(store, site_ids)
 
-    # Not decided by what was read before the change, and decided again once that is read.
-    assert service.run(answers()) == [True, True, False, True]
+    monkeypatch.setattr(DirectoryStore, "list_sites", late)
+    before = said(gate.check("POST", "/login"))
+
+    with ThreadPoolExecutor(1) as thread:
+        method, path, body = request
+        change = thread.submit(service.operator.request, method, path, json=body)
+        assert reading.wait(10)
+        meanwhile = said(gate.check("POST", "/login"))
+        is_answered = change.done()
+        released.set()
+        assert change.result().is_success
+
+    assert before == meanwhile == (401, "challenge", "receipt_required")
+    assert not is_answered
+    assert (
+        said(gate.check("POST", "/login"))
+        == {
+            "mode": (204, "allow", "monitor"),
+            "revoke": (403, "block", "invalid_credential"),
+        }[act]
+    )

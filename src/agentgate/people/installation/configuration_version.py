@@ -34,9 +34,9 @@ class ConfigurationStore(Repository):
 
     def __init__(self, session: SqlSession) -> None:
         super().__init__(session)
-        # The IDs of what this unit of work has changed; an empty one stands for models, which concern every site.
-        # Read by SqlStore after the commit, so that this worker need not wait until it looks for itself.
-        self.bumped: set[str] = set()
+        # Whether this unit of work has changed something. Read by SqlStore after the commit, so that this worker need
+        # not wait until it looks for itself.
+        self.is_bumped = False
 
     async def bump_site(self, site_id: str) -> None:
         """Say that a site has changed: it, its rules, lists, credentials or capture."""
@@ -57,7 +57,7 @@ class ConfigurationStore(Repository):
             "INSERT INTO configuration_change (version, kind, target) VALUES ($1, $2, $3)", version, kind.value, target
         )
         await self._session.run("DELETE FROM configuration_change WHERE version <= $1", version - KEPT_CHANGES)
-        self.bumped.add(target)
+        self.is_bumped = True
 
     async def version(self) -> int:
         row = await self._session.one("SELECT version FROM configuration_version WHERE id = 1")

@@ -1,8 +1,6 @@
 """OwnChanges: which changes of the configuration by this worker its views do not show yet."""
 
 import asyncio
-from collections.abc import Iterable
-from typing import Protocol
 
 import structlog
 
@@ -10,18 +8,6 @@ from agentgate.lib.database import StoreUnavailable
 
 # How long a change by this worker itself may take to be read back.
 REFRESH_S = 2.0
-# Instead of an ID: a change that concerns every site.
-EVERY_SITE = ""
-
-
-class ChangeableSite(Protocol):
-    """The IDs by which changes name a site."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def account_id(self) -> str: ...
 
 
 class OwnChanges:
@@ -33,29 +19,19 @@ class OwnChanges:
         self._changes_seen = 0
         # Whether all of them are: nearly always.
         self.is_fresh = True
-        # The last change of each site or account, by ID, until the views show it.
-        self._expected: dict[str, int] = {}
         # Set, and replaced, each time changes have been read back.
         self._shown = asyncio.Event()
+        self._one_by_one = asyncio.Lock()
 
-    def expect_change(self, ids: Iterable[str] = (EVERY_SITE,)) -> None:
-        """Note that this worker has just changed sites or accounts: their views are stale until reloaded."""
+    def expect_change(self) -> None:
+        """Note that this worker has just changed the configuration: the views are stale until reloaded."""
         self.changes += 1
         self.is_fresh = False
-        self._expected.update(dict.fromkeys(ids, self.changes))
-
-    def is_stale(self, site: ChangeableSite | None) -> bool:
-        """Return whether the views lack a change of this site; of any site if it is not known."""
-        expected = self._expected
-        return not self.is_fresh and (
-            site is None or site.id in expected or site.account_id in expected or EVERY_SITE in expected
-        )
 
     def show_changes(self, changes: int) -> None:
         """Note that the views show so many changes, and wake who waits for them."""
         self._changes_seen = changes
         self.is_fresh = changes == self.changes
-        self._expected = {name: change for name, change in self._expected.items() if change > changes}
         shown, self._shown = self._shown, asyncio.Event()
         shown.set()
 
@@ -73,6 +49,16 @@ class OwnChanges:
                     await self._shown.wait()
         except TimeoutError as error:
             raise StoreUnavailable("the configuration could not be reloaded") from error
+
+    async def until_active(self) -> None:
+        """Wait before the response to a change of this worker.
+
+        Changes that were committed together become active together. One caller continues in each turn of the event
+        loop, so checks are answered between their responses.
+        """
+        await self.await_refresh_if_possible()
+        async with self._one_by_one:
+            await asyncio.sleep(0)
 
     async def await_refresh_if_possible(self) -> None:
         """Likewise, but continue with the last good views if they cannot be reloaded."""

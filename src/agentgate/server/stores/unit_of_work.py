@@ -1,6 +1,6 @@
 """All repositories over one session, and the Store that provides them."""
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -92,8 +92,8 @@ class SqlStore:
         self._database = database
         # Outside a transaction there is nothing to lock: a repository that tries to fails.
         self._read = SqlStores(cast("Transaction", database))
-        # Called after a commit that changed the configuration, with the IDs of what it changed.
-        self.on_configuration_change: Callable[[Collection[str]], None] | None = None
+        # Called after a commit that changed the configuration.
+        self.on_configuration_change: Callable[[], None] | None = None
         # Awaited after that: the response to a change is sent once the change is active.
         self.until_in_force: Callable[[], Awaitable[None]] | None = None
 
@@ -104,19 +104,19 @@ class SqlStore:
 
     async def change(self, work: Callable[[SqlStores], Awaitable[T]]) -> T:
         """Run a unit of work on the repositories in one transaction."""
-        bumped: Collection[str] = ()
+        is_bumped = False
 
         async def watched(transaction: Transaction) -> T:
-            nonlocal bumped
+            nonlocal is_bumped
             stores = SqlStores(transaction)
             result = await work(stores)
             # Looked up in __dict__, which does not make the repository.
-            bumped = stores.configuration.bumped if "configuration" in stores.__dict__ else bumped
+            is_bumped = "configuration" in stores.__dict__ and stores.configuration.is_bumped
             return result
 
         result = await self._database.transaction(watched)
-        if bumped and self.on_configuration_change is not None:
-            self.on_configuration_change(bumped)
+        if is_bumped and self.on_configuration_change is not None:
+            self.on_configuration_change()
             if self.until_in_force is not None:
                 await self.until_in_force()
         return result
