@@ -128,6 +128,7 @@ async def test_versions_name_what_they_changed_or_say_that_they_do_not(
     assert await read.changes(0, 4) is None
 
     monkeypatch.setattr(configuration_version, "KEPT_CHANGES", 3)
+    monkeypatch.setattr(configuration_version, "DELETED_TOGETHER", 6)
     await opened.store.change(work)
     assert await opened.database.one("SELECT count(*) FROM configuration_change") == (3,)
     assert await read.changes(2, 6) is None

@@ -13,6 +13,8 @@ from agentgate.lib.database import Repository, SqlSession
 
 # A worker that is further behind reads everything. It has looked for changes twice a second until then.
 KEPT_CHANGES = 4_000
+# Older ones are deleted together.
+DELETED_TOGETHER = 100
 
 
 class _Kind(StrEnum):
@@ -51,12 +53,16 @@ class ConfigurationStore(Repository):
 
     async def _bump(self, kind: _Kind, target: str) -> None:
         # Locks the row until the commit: versions become visible in their order.
-        await self._session.run("UPDATE configuration_version SET version = version + 1 WHERE id = 1")
-        version = await self.version()
+        row = await self._session.one(
+            "UPDATE configuration_version SET version = version + 1 WHERE id = 1 RETURNING version"
+        )
+        assert row is not None, "the migration puts the only row there"
+        version = int(row[0])
         await self._session.run(
             "INSERT INTO configuration_change (version, kind, target) VALUES ($1, $2, $3)", version, kind.value, target
         )
-        await self._session.run("DELETE FROM configuration_change WHERE version <= $1", version - KEPT_CHANGES)
+        if version % DELETED_TOGETHER == 0:
+            await self._session.run("DELETE FROM configuration_change WHERE version <= $1", version - KEPT_CHANGES)
         self.is_bumped = True
 
     async def version(self) -> int:

@@ -54,7 +54,7 @@ class OwnChanges:
         """Wait before the response to a change of this worker.
 
         Changes that were committed together become active together. One caller continues in each turn of the event
-        loop, so checks are answered between their responses.
+        loop, so checks are decided between their responses.
         """
         await self.await_refresh_if_possible()
         async with self._one_by_one:
