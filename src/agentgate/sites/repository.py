@@ -18,6 +18,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.names import like_pattern
 from agentgate.lib.records import to_json
 from agentgate.lib.tasks.off_loop import consumed, off_loop
+from agentgate.lib.tasks.turns import OneByOne
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.sites.credentials.repository import CredentialStores, FleetStores
 from agentgate.sites.lists.network_repository import NetworkListStores
@@ -186,10 +187,13 @@ class ActivityStore:
         self._sums = sums
         self._forget_site = forget_site
         self._hot = hot
+        self._readers = OneByOne()
 
     async def list_activity(self, site_ids: Sequence[str], *, now_ms: int) -> dict[str, SiteActivity]:
         numbers: dict[int, str] = dict(await self._numbers(site_ids))
         counts = await self._sums.list_sums(now_ms // DAY_MS, min(numbers, default=0), max(numbers, default=0))
+        # Threads end several reads at once, and what follows takes a millisecond for each response.
+        await self._readers.wait()
         return await off_loop(sum(map(len, counts)), lambda: _activity_of(numbers, counts))
 
     async def forget_sites(self, account_id: str) -> None:

@@ -63,6 +63,17 @@ class Turns:
             self._waiting.pop(account, None)
 
 
+class OneByOne:
+    """Lets callers that are woken together continue in one turn of the event loop each: others are served between."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def wait(self) -> None:
+        async with self._lock:
+            await asyncio.sleep(0)
+
+
 class KeyedLocks:
     """Locks by key. A lock exists while it is held or awaited."""
 

@@ -5,6 +5,7 @@ import asyncio
 import structlog
 
 from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.tasks.turns import OneByOne
 
 # How long a change by this worker itself may take to be read back.
 REFRESH_S = 2.0
@@ -21,7 +22,7 @@ class OwnChanges:
         self.is_fresh = True
         # Set, and replaced, each time changes have been read back.
         self._shown = asyncio.Event()
-        self._one_by_one = asyncio.Lock()
+        self._responses = OneByOne()
 
     def expect_change(self) -> None:
         """Note that this worker has just changed the configuration: the views are stale until reloaded."""
@@ -57,8 +58,7 @@ class OwnChanges:
         loop, so checks are decided between their responses.
         """
         await self.await_refresh_if_possible()
-        async with self._one_by_one:
-            await asyncio.sleep(0)
+        await self._responses.wait()
 
     async def await_refresh_if_possible(self) -> None:
         """Likewise, but continue with the last good views if they cannot be reloaded."""
