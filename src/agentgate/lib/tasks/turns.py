@@ -64,7 +64,7 @@ class Turns:
 
 
 class OneByOne:
-    """Lets callers that are woken together continue in one turn of the event loop each: others are served between."""
+    """Lets callers that are woken together continue in one event-loop iteration each: others are served between."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()

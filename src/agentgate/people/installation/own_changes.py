@@ -54,7 +54,7 @@ class OwnChanges:
     async def until_active(self) -> None:
         """Wait before the response to a change of this worker.
 
-        Changes that were committed together become active together. One caller continues in each turn of the event
+        Changes that were committed together become active together. One caller continues in each iteration of the event
         loop, so checks are decided between their responses.
         """
         await self.await_refresh_if_possible()

@@ -75,19 +75,19 @@ async def test_a_failure_frees_the_place() -> None:
         assert turns.count("a") == 1
 
 
-async def test_callers_that_are_woken_together_continue_in_one_turn_of_the_loop_each() -> None:
-    one_by_one, woken, turn, seen = OneByOne(), asyncio.Event(), 0, list[int]()
+async def test_callers_that_are_woken_together_continue_in_one_iteration_each() -> None:
+    one_by_one, woken, iteration, seen = OneByOne(), asyncio.Event(), 0, list[int]()
 
     async def call() -> None:
         await woken.wait()
         await one_by_one.wait()
-        seen.append(turn)
+        seen.append(iteration)
 
     tasks = [asyncio.create_task(call()) for _ in range(4)]
     await settle()
     woken.set()
     while not all(task.done() for task in tasks):
-        turn += 1
+        iteration += 1
         await asyncio.sleep(0)
 
     assert len(set(seen)) == len(tasks)
