@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from agentgate.events.decision_ids import id_day
 from agentgate.events.records import Event
 from agentgate.lib.clock import HOUR_MS, SystemClock
 from agentgate.lib.settings.schema import read_settings
@@ -93,7 +95,8 @@ def install(folder: Path, *, events: int = 0) -> Installation:
         made = people.carol.post(f"/v1/console/sites/{keys[1]}/credentials", json={"name": "gate"})
         secret = made.json()["secret"]
         for start in range(0, events, EVENTS_AT_ONCE):
-            service.run(service.application.stores.events.write(_events(start)))
+            for _, of_day in groupby(_events(start), lambda event: id_day(event.id)):
+                service.run(service.application.stores.events.write(list(of_day)))
         return Installation(
             folder=folder,
             site_key=keys[0],

@@ -93,7 +93,7 @@ def test_a_check_does_not_wait_for_a_change_and_the_response_to_the_change_does(
         change = thread.submit(service.operator.request, method, path, json=body)
         assert reading.wait(10)
         meanwhile = said(gate.check("POST", "/login"))
-        # Without the wait, the response arrives much earlier.
+        # A response to the commit alone arrives much earlier.
         is_answered = bool(wait([change], timeout=1).done)
         released.set()
         assert change.result().is_success
