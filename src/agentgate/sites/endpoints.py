@@ -153,5 +153,5 @@ async def test_site(
     if body.origin not in site.allowed_origins:
         raise Refused("invalid_request", "origin must be one of the site's allowed origins.")
     await limiter.require(TESTS, call.account_id, "Sites can be tested six times a minute. Try again in a minute.")
-    found = await examiner.examine(body.origin)
+    found = await examiner.examine(body.origin, call.account_id)
     return SiteTest(origin=body.origin, items=found.findings, feeds=feeds_to_declare(site.feeds, found.linked))

@@ -384,5 +384,5 @@ class Examined(NamedTuple):
 class Examiner(Protocol):
     """Tests an installation from the service's host."""
 
-    async def examine(self, origin: str) -> Examined:
-        """Return what was found; reject the call while too many tests run."""
+    async def examine(self, origin: str, account_id: str) -> Examined:
+        """Return what was found; accounts take turns."""

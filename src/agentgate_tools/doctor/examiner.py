@@ -1,6 +1,7 @@
 """The doctor's checks inside the service, with requests to public addresses only."""
 
 import asyncio
+import contextlib
 import ssl
 import time
 from collections.abc import Iterable, Iterator
@@ -11,6 +12,7 @@ from agentgate.http.outbound.client import OutboundFailed, SiteOutbound, look_up
 from agentgate.lib.clock import Clock
 from agentgate.lib.errors import Refused
 from agentgate.lib.settings.schema import Settings
+from agentgate.lib.tasks.turns import Turns
 from agentgate.sites.records import Examined, SiteFinding
 from agentgate_tools.doctor.application_checks import check_application
 from agentgate_tools.doctor.asking import USUAL, Asked, Headers, NoAnswer, Site
@@ -28,9 +30,10 @@ from agentgate_tools.doctor.findings import Finding, failed
 from agentgate_tools.doctor.page_checks import check_page
 from agentgate_tools.doctor.seen_checks import check_told, with_site_key
 
-# Concurrent tests in a worker, and the longest duration of one.
+# Concurrent tests in a worker, the longest duration of one, and how long a test waits for its turn.
 AT_ONCE = 4
 WHOLE_S = 15.0
+WAIT_S = 20.0
 NOT_REACHED = (
     "Check the site's address and its DNS. For a host with a private address, an operator can add it to "
     "AGENTGATE_SITE_PRIVATE_HOSTS; or run `agentgate doctor` where the site is reachable."
@@ -83,19 +86,23 @@ class DoctorExaminer:
         )
         self._clock = clock
         self._threads = ThreadPoolExecutor(AT_ONCE, "site-test")
-        self._running = 0
+        # An account with slow sites holds one place, however many tests it starts.
+        self._turns = Turns(AT_ONCE, of_account=1)
 
-    async def examine(self, origin: str) -> Examined:
-        """Return what was found; reject the call while AT_ONCE tests run."""
-        if self._running == AT_ONCE:
-            raise Refused("rate_limited", "Other sites are being tested. Try again in a minute.")
+    async def examine(self, origin: str, account_id: str) -> Examined:
+        """Return what was found, as soon as it is the account's turn; reject the call if that takes WAIT_S."""
+        if self._turns.count(account_id):
+            raise Refused("rate_limited", "Another site of this account is being tested. Try again in a minute.")
         loop = asyncio.get_running_loop()
-        site = GuardedSite(origin, self._outbound, loop)
-        self._running += 1
-        try:
+        async with contextlib.AsyncExitStack() as place:
+            try:
+                async with asyncio.timeout(WAIT_S):
+                    await place.enter_async_context(self._turns.wait(account_id))
+            except TimeoutError:
+                raise Refused("rate_limited", "Other sites are being tested. Try again in a minute.") from None
+            # The time of a test begins here.
+            site = GuardedSite(origin, self._outbound, loop)
             return await loop.run_in_executor(self._threads, self._examine, site)
-        finally:
-            self._running -= 1
 
     def _examine(self, site: Site) -> Examined:
         try:

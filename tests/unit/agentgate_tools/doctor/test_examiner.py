@@ -42,7 +42,7 @@ async def examined(origin: str, settings: Settings = SETTINGS, **outbound: Any) 
 
 async def seen(origin: str, settings: Settings = SETTINGS, **outbound: Any) -> Examined:
     made = SiteOutbound(frozenset(settings.site_private_hosts), **outbound)
-    return await DoctorExaminer(settings, SystemClock(), made).examine(origin)
+    return await DoctorExaminer(settings, SystemClock(), made).examine(origin, "ann")
 
 
 async def test_a_site_on_an_allowed_private_host_gets_the_checks(site: Receiver) -> None:
@@ -210,7 +210,9 @@ async def test_a_name_server_that_never_responds_does_not_occupy_the_threads_of_
     examiner = DoctorExaminer(SETTINGS, SystemClock())
     try:
         for _ in range(10):
-            found = await asyncio.gather(*(examiner.examine("https://slow.example") for _ in range(AT_ONCE)))
+            found = await asyncio.gather(
+                *(examiner.examine("https://slow.example", f"account {n}") for n in range(AT_ONCE))
+            )
             assert {each.check for examined in found for each in examined.findings} == {"reachable"}
         async with asyncio.timeout(2):
             assert await asyncio.to_thread(lambda: "done") == "done"
@@ -218,12 +220,51 @@ async def test_a_name_server_that_never_responds_does_not_occupy_the_threads_of_
         ended.set()
 
 
-async def test_only_so_many_tests_run_at_once(site: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_account_that_fills_the_queue_with_slow_sites_holds_one_place(
+    site: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(examining, "WHOLE_S", 1.0)
     site.answer = lambda _request: Answering(hold_s=5)
     examiner = DoctorExaminer(SETTINGS, SystemClock())
-    running = [asyncio.create_task(examiner.examine(site.url(path=""))) for _ in range(AT_ONCE)]
+    slow = [asyncio.create_task(examiner.examine(site.url(path=""), "mallory")) for _ in range(10)]
     await asyncio.sleep(0)
+
+    (found,) = (await examiner.examine("http://10.0.0.1", "ann")).findings
+    still_slow = sum(not task.done() for task in slow)
+    ended = await asyncio.gather(*slow, return_exceptions=True)
+
+    assert found.check == "reachable"
+    assert still_slow == 1
+    assert sum(isinstance(each, Refused) and each.code == "rate_limited" for each in ended) == 9
+
+
+async def test_a_test_waits_for_its_turn_while_other_accounts_hold_all_places(
+    site: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examining, "WHOLE_S", 0.5)
+    site.answer = lambda _request: Answering(hold_s=5)
+    examiner = DoctorExaminer(SETTINGS, SystemClock())
+    slow = [asyncio.create_task(examiner.examine(site.url(path=""), f"mallory {n}")) for n in range(AT_ONCE)]
+    await asyncio.sleep(0)
+
+    (found,) = (await examiner.examine("http://10.0.0.1", "ann")).findings
+    await asyncio.gather(*slow)
+
+    assert found.check == "reachable"
+
+
+async def test_a_test_that_gets_no_turn_is_rejected_and_leaves_the_queue(
+    site: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examining, "WHOLE_S", 1.0)
+    monkeypatch.setattr(examining, "WAIT_S", 0.1)
+    site.answer = lambda _request: Answering(hold_s=5)
+    examiner = DoctorExaminer(SETTINGS, SystemClock())
+    slow = [asyncio.create_task(examiner.examine(site.url(path=""), f"mallory {n}")) for n in range(AT_ONCE)]
+    await asyncio.sleep(0)
+
     with pytest.raises(Refused, match="rate_limited"):
-        await examiner.examine(site.url(path=""))
-    await asyncio.gather(*running)
+        await examiner.examine("http://10.0.0.1", "ann")
+    await asyncio.gather(*slow)
+
+    assert (await examiner.examine("http://10.0.0.1", "ann")).findings
