@@ -206,21 +206,46 @@ def test_a_port_in_use_is_shown_in_one_line(tmp_path):
     assert "Traceback" not in result.stderr
 
 
-def test_each_start_prints_the_first_owners_link_until_it_was_used(serving) -> None:
+NEW_ACCOUNT = "create your account with the link in this file"
+
+
+def test_each_start_writes_the_first_owners_link_to_a_private_file_until_it_was_used(serving) -> None:
     first = serving(AGENTGATE_WORKERS="2")
-    old = str(first.event("create your account with this link")["setup_url"])
+    file = Path(str(first.event(NEW_ACCOUNT)["file"]))
+    mode, old = file.stat().st_mode & 0o777, file.read_text().strip()
     first.stop()
+    file.chmod(0o644)
     second = serving()
     public = str(second.event("serving")["public_url"])
-    new = str(second.event("create your account with this link")["setup_url"])
+    second.event(NEW_ACCOUNT)
+    mode_again, new = file.stat().st_mode & 0o777, file.read_text().strip()
     given = {"token": new.partition("#")[2], "email": "owner@shop.example", "password": "correct horse battery"}
     made = httpx.post(f"{public}/v1/account/setup", json=given)
     second.stop()
     third = serving()
     public = str(third.event("serving")["public_url"])
     late = httpx.post(f"{public}/v1/account/setup", json=given | {"token": old.partition("#")[2]})
+    third.stop()
 
     assert old != new
+    assert (mode, mode_again) == (0o600, 0o600)
     assert made.status_code == 200, made.text
     assert late.status_code == 404
     assert "create your account" not in "".join(third.lines)
+    assert not file.exists()
+
+
+def test_the_log_never_has_the_first_owners_link(serving) -> None:
+    running = serving(AGENTGATE_LOG_LEVEL="debug")
+    secret = Path(str(running.event(NEW_ACCOUNT)["file"])).read_text().strip().partition("#")[2]
+    running.stop()
+
+    assert secret
+    assert secret not in "".join(running.lines)
+
+
+def test_without_a_place_for_the_link_the_log_names_the_command(serving, tmp_path) -> None:
+    (tmp_path / "data" / "setup-link.replacing").mkdir(parents=True)
+    running = serving()
+
+    running.event("run `agentgate setup-link` to create your account")

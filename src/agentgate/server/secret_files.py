@@ -59,7 +59,11 @@ def root_secret(settings: Settings) -> bytes:
 
 def replace_root_secret(settings: Settings, new: str) -> None:
     """Replace the root secret that the first start generated, once everything is sealed with the new one."""
-    path = settings.root_secret_path
+    replace_secret_file(settings.root_secret_path, new)
+
+
+def replace_secret_file(path: Path, new: str) -> None:
+    """Replace a file that only its owner can read, or create it."""
     beside = path.with_name(f"{path.name}.replacing")
     beside.unlink(missing_ok=True)
     _make(beside, new)

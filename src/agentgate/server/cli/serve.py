@@ -25,6 +25,7 @@ from agentgate.lib.settings.values import UNIX, ListenAddress
 from agentgate.lib.telemetry import logs
 from agentgate.server.cli.demo_shop import DemoShop
 from agentgate.server.cli.opened import opened_application
+from agentgate.server.secret_files import replace_secret_file
 from agentgate.server.selftest.check import refuse_wrong_results
 from agentgate.server.stores.open import redis_problem
 from agentgate.server.worker_channel import clear_channels
@@ -219,14 +220,21 @@ def _announce(settings: Settings, sockets: Sockets) -> None:
 
 
 def _print_setup_link(settings: Settings, sockets: Sockets) -> None:
-    """Print the first owner's link; nothing if a user has a password, or if the service does not respond."""
+    """Print the first owner's link, or write it to a file; nothing if a user has a password, or without a response."""
     url = request_setup_link(settings, sockets.admin)
-    if not url:
-        return
-    if sys.stdout.isatty():
+    file = settings.data_dir / SETUP_LINK
+    if url and sys.stdout.isatty():
         Console().print(f"[bold]Create your account:[/bold]\n  {url}", highlight=False, soft_wrap=True)
-    else:
-        structlog.get_logger().info("create your account with this link", setup_url=url)
+        return
+    # More people and programs can read a log than may own the installation.
+    try:
+        if url:
+            replace_secret_file(file, url)
+            structlog.get_logger().info("create your account with the link in this file", file=str(file.absolute()))
+        else:
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        structlog.get_logger().warning("run `agentgate setup-link` to create your account", reason=str(error))
 
 
 async def _check_redis(settings: Settings) -> None:
@@ -296,6 +304,8 @@ def _url(listener: socket.socket) -> str:
     return f"http://{ListenAddress(host, port)}"
 
 
+# The file in the data directory that has the first owner's link.
+SETUP_LINK = "setup-link"
 # Short, because the supervisor also has to watch its workers.
 TIMEOUT_S = 3.0
 EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - replaced, not listened on
