@@ -137,6 +137,17 @@ def fpm_program() -> Path | None:
     return next(iter(sorted(Path("/usr/sbin").glob("php-fpm*"))), None)
 
 
+def missing() -> list[str]:
+    """Return what the tests of the plug-in lack on this machine."""
+    mariadb = shutil.which("mariadbd", path="/usr/sbin:/usr/bin")
+    programs = {"WordPress": source(), "PHP-FPM": fpm_program(), "MariaDB": mariadb, "PHP": shutil.which("php")}
+    lacking = [name for name, found in programs.items() if found is None]
+    if "PHP" not in lacking:
+        loaded = subprocess.run(["php", "-m"], capture_output=True, text=True, timeout=100, check=True).stdout.split()
+        lacking += [f"PHP's module {name}" for name in ("mysqli", "xml") if name not in loaded]
+    return lacking
+
+
 def run_php(folder: Path, code: str, *arguments: str) -> str:
     """Run PHP code in a folder."""
     command = ["php", "-d", "sendmail_path=/bin/true", "-r", code, "--", *arguments]

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.site import SITE_KEY, ProtectedSite, protected_site
-from tests.browser.wordpress.blog import PASSWORD, Blog, blog
+from tests.browser.wordpress.blog import PASSWORD, Blog, blog, missing
 from tests.support.ports import free_ports
 from tests.support.tokens import mint
 
@@ -28,6 +28,8 @@ echo $post;
 @pytest.fixture(scope="package")
 def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProtectedSite, int]]:
     """The service, and the port at which WordPress will be."""
+    if lacking := missing():
+        pytest.skip(f"not installed: {', '.join(lacking)} (ALL_UPSTREAMS=1 scripts/servers packages)")
     [port] = free_ports(1)
     site = {
         "allowedOrigins": [f"http://127.0.0.1:{port}"],

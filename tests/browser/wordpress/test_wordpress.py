@@ -1,22 +1,15 @@
 """The WordPress plug-in in a real WordPress, with a real browser."""
 
 import json
-import shutil
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.wordpress.blog import PASSWORD, Blog, fpm_program, source
+from tests.browser.wordpress.blog import PASSWORD, Blog
 from tests.browser.wordpress.conftest import checked, sign_in
 
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.skipif(
-        source() is None or fpm_program() is None or shutil.which("mariadbd", path="/usr/sbin:/usr/bin") is None,
-        reason="WordPress, PHP-FPM or MariaDB is not installed (ALL_UPSTREAMS=1 scripts/servers)",
-    ),
-]
+pytestmark = pytest.mark.soak
 
 
 def test_someone_signs_in_and_a_program_with_the_password_does_not(wordpress: Blog, page: Page) -> None:
