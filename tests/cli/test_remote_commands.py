@@ -54,7 +54,7 @@ def test_a_site_is_made_in_monitor_mode_listed_shown_and_switched(run: Command, 
     first, *told = run("site", "mode", site, "enforce").stdout.splitlines()
     assert first == f"{site} is in enforce mode"
     assert {line.partition(",")[0].strip() for line in told[1:]} == set(FILES)
-    assert "  nginx, agentgate.conf: error_page 500 502 503 504 = @agentgate_closed;" in told
+    assert "  nginx, agentgate.conf or agentgate-server.conf: error_page 500 502 503 504 = @agentgate_closed;" in told
     assert "@agentgate_open;" in run("site", "mode", site, "monitor").stdout
     wrong = run("site", "mode", site, "strict")
     assert (wrong.returncode, wrong.stdout) == (2, "")

@@ -150,7 +150,10 @@ def render(proxy: str, installation: Installation, file: str | None = None) -> s
 
 
 class UnavailableLine(NamedTuple):
-    """The line that decides about requests while AgentGate is unavailable, in each mode of the site."""
+    """The line that decides about requests while AgentGate is unavailable, in each mode of the site, and its file.
+
+    An existing nginx server has it in another file than a new one.
+    """
 
     file: str
     monitor: str
@@ -159,12 +162,12 @@ class UnavailableLine(NamedTuple):
 
 def unavailable_line(proxy: str, installation: Installation) -> UnavailableLine:
     """Return the line of a proxy's files that differs between the modes."""
+    found = {}
     for file in FILES[proxy]:
         texts = (render(proxy, structs.replace(installation, mode=mode), file).splitlines() for mode in UNAVAILABLE)
-        for opened, closed in zip(*texts, strict=True):
-            if opened != closed:
-                return UnavailableLine(file, opened.strip(), closed.strip())
-    raise AssertionError(proxy)
+        found |= {file: pair for pair in zip(*texts, strict=True) if pair[0] != pair[1]}
+    opened, closed = next(iter(found.values()))
+    return UnavailableLine(" or ".join(found), opened.strip(), closed.strip())
 
 
 def _with_lines(template: str, lines: dict[str, list[str]]) -> str:

@@ -118,7 +118,7 @@ def protect(
 def _offer_feeds(api: AdminApi, site: Any, options: ProtectOptions) -> None:
     """Offer to declare the feeds that the front page links, unless they are open already."""
     with Progress() as progress:
-        progress.begin(f"reading the front page of {options.upstream}")
+        progress.begin(f"looking for feeds on the front page of {options.upstream}")
         site_key, linked = site["siteKey"], _feeds(options.upstream)
     feeds = feeds_to_declare(site["feeds"], linked)
     if not feeds:
