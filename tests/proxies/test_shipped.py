@@ -70,6 +70,24 @@ def test_one_line_differs_between_monitor_and_enforce_mode(proxy: str) -> None:
         assert [word in " ".join(texts) for word in ("If AgentGate is unavailable", "open", "closed")] == [True] * 3
 
 
+@pytest.mark.parametrize(
+    ("proxy", "line"),
+    [
+        ("nginx", "    listen 8123;"),
+        ("caddy", "http://shop.example:8123 {"),
+        ("haproxy", "    bind :8123"),
+        ("apache", "<VirtualHost *:8123>"),
+        ("apache", "Listen 8123"),
+        ("envoy", 'address: "0.0.0.0", port_value: 8123'),
+    ],
+)
+def test_a_proxy_listens_on_the_port_of_an_http_origin(proxy: str, line: str) -> None:
+    beside = structs.replace(EXAMPLE, origin="http://shop.example:8123")
+
+    assert line in render(proxy, beside, FILES[proxy][0])
+    assert "Listen" not in render("apache", structs.replace(EXAMPLE, origin="http://shop.example"), "agentgate.conf")
+
+
 @pytest.mark.parametrize(("proxy", "file"), SHIPPED)
 def test_every_value_is_put_in(tmp_path: Path, proxy: str, file: str) -> None:
     (tmp_path / "secret").write_text(f"{SECRET}\n")

@@ -162,12 +162,16 @@ class UnavailableLine(NamedTuple):
 
 def unavailable_line(proxy: str, installation: Installation) -> UnavailableLine:
     """Return the line of a proxy's files that differs between the modes."""
-    found = {}
+    files, lines = [], set()
     for file in FILES[proxy]:
         texts = (render(proxy, structs.replace(installation, mode=mode), file).splitlines() for mode in UNAVAILABLE)
-        found |= {file: pair for pair in zip(*texts, strict=True) if pair[0] != pair[1]}
-    opened, closed = next(iter(found.values()))
-    return UnavailableLine(" or ".join(found), opened.strip(), closed.strip())
+        differing = {
+            (opened.strip(), closed.strip()) for opened, closed in zip(*texts, strict=True) if opened != closed
+        }
+        files += [file] if differing else []
+        lines |= differing
+    [(opened, closed)] = lines
+    return UnavailableLine(" or ".join(files), opened, closed)
 
 
 def _with_lines(template: str, lines: dict[str, list[str]]) -> str:
@@ -265,8 +269,9 @@ def _visitor_lines(proxy: str, installation: Installation) -> dict[str, list[str
     certificate = certificate_of(proxy, installation)
     if certificate is None:
         # Debian's Apache listens on its usual ports already.
-        listens = [f"Listen {installation.listen}"] if proxy == "apache" and installation.listen else []
-        return {"TLS": [], "REDIRECT": listens}
+        port = _listen_address(proxy, installation)[1]
+        listens = installation.listen or (port if int(port) not in PORTS.values() else "")
+        return {"TLS": [], "REDIRECT": [f"Listen {listens}"] if proxy == "apache" and listens else []}
     scheme, host, port = _parts("origin", installation.origin, ("http", "https"))
     if scheme != "https":
         raise AdapterRefused(f"--certificate is for an https origin, not for {installation.origin}")
@@ -340,8 +345,11 @@ def _listening(proxy: str, installation: Installation, origin: str) -> dict[str,
 
 def _listen_address(proxy: str, installation: Installation) -> tuple[str, str]:
     listen = installation.listen
-    if not listen and certificate_of(proxy, installation) is not None:
-        return "", str(_parts("origin", installation.origin, ("http", "https"))[2])
+    if not listen and not installation.fleet:
+        scheme, _, port = _parts("origin", installation.origin, ("http", "https"))
+        if scheme == "http" or certificate_of(proxy, installation) is not None:
+            # Visitors come to the port of the origin.
+            return LISTEN[proxy].rpartition(":")[0], str(port)
     match = _LISTEN.match(listen or LISTEN[proxy] or "80")
     if match is None or not 0 < int(match[1]) < 65_536:
         raise AdapterRefused(f"--listen {listen!r} is not a port, or an address and a port such as 127.0.0.1:8000")
