@@ -297,3 +297,20 @@ def test_evidence_of_any_shape_is_taken(page: BrowserClient) -> None:
     for signals in ({}, {"webdriver": "no", "screen": 7, "languages": {"a": 1}}, {"x" * 500: [[[]]] * 50, "n": 1e300}):
         reply = page.verify(page.challenge().json(), signals=signals, interaction={"keys": [], "untrusted": "1"})
         assert reply.status_code in {200, 403}
+
+
+@pytest.mark.parametrize(("origin", "passed"), [("http://plain.example", True), (ORIGIN, False)])
+def test_only_pages_of_a_plain_origin_need_no_fetch_metadata_behind_tls(
+    shared_service: RunningService, origin: str, passed: bool
+) -> None:
+    page = BrowserClient(
+        shared_service, create_site(shared_service, allowedOrigins=[ORIGIN, "http://plain.example"]), origin=origin
+    )
+    headers = {name: value for name, value in page.headers.items() if not name.startswith("Sec-Fetch")}
+    headers["X-Forwarded-Proto"] = "https"
+
+    asked = {"schema": 1, "siteKey": page.site_key, "action": page.action}
+    challenge = shared_service.public.post("/v1/browser/challenge", json=asked, headers=headers).json()
+    reply = shared_service.public.post("/v1/browser/verify", json=page.solution(challenge), headers=headers)
+
+    assert ("token" in reply.json()) is passed, reply.text
