@@ -154,6 +154,26 @@ def test_the_certificate_is_named_or_how_to_get_one(protect: Command, tmp_path: 
     assert "ssl" not in (tmp_path / plain["files"][0]).read_text()
 
 
+def test_the_authorities_of_the_service_can_be_named(tmp_path: Path, service: RunningService) -> None:
+    given = (
+        "--proxy",
+        "nginx",
+        "--no-watch",
+        "--url",
+        service.admin_url,
+        "--service",
+        "https://gate.example",
+        "--json",
+    )
+    told = agentgate(
+        tmp_path, "protect", "https://ca.example", *given, "--service-ca", "/etc/own.pem", AGENTGATE_ADMIN_KEY=ADMIN_KEY
+    )
+
+    assert told.returncode == 0, told.stderr
+    text = (tmp_path / json.loads(told.stdout)["files"][0]).read_text()
+    assert "proxy_ssl_trusted_certificate /etc/own.pem;" in text
+
+
 def test_the_application_is_set_with_the_site(protect: Command, service: RunningService) -> None:
     told = protect("https://git.apps.example", "--proxy", "nginx", "--site-key", "site_apps_git", "--app", "forgejo")
 

@@ -269,9 +269,9 @@ def _visitor_lines(proxy: str, installation: Installation) -> dict[str, list[str
     certificate = certificate_of(proxy, installation)
     if certificate is None:
         # Debian's Apache listens on its usual ports already.
-        port = _listen_address(proxy, installation)[1]
-        listens = installation.listen or (port if int(port) not in PORTS.values() else "")
-        return {"TLS": [], "REDIRECT": [f"Listen {listens}"] if proxy == "apache" and listens else []}
+        own = _listen_address(proxy, installation)[1]
+        own = installation.listen or (own if int(own) not in PORTS.values() else "")
+        return {"TLS": [], "REDIRECT": [f"Listen {own}"] if proxy == "apache" and own else []}
     scheme, host, port = _parts("origin", installation.origin, ("http", "https"))
     if scheme != "https":
         raise AdapterRefused(f"--certificate is for an https origin, not for {installation.origin}")
@@ -346,10 +346,10 @@ def _listening(proxy: str, installation: Installation, origin: str) -> dict[str,
 def _listen_address(proxy: str, installation: Installation) -> tuple[str, str]:
     listen = installation.listen
     if not listen and not installation.fleet:
-        scheme, _, port = _parts("origin", installation.origin, ("http", "https"))
+        scheme, _, usual = _parts("origin", installation.origin, ("http", "https"))
         if scheme == "http" or certificate_of(proxy, installation) is not None:
             # Visitors come to the port of the origin.
-            return LISTEN[proxy].rpartition(":")[0], str(port)
+            return LISTEN[proxy].rpartition(":")[0], str(usual)
     match = _LISTEN.match(listen or LISTEN[proxy] or "80")
     if match is None or not 0 < int(match[1]) < 65_536:
         raise AdapterRefused(f"--listen {listen!r} is not a port, or an address and a port such as 127.0.0.1:8000")

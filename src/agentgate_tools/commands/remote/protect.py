@@ -59,6 +59,9 @@ class ProtectOptions:
             help="AgentGate's public listener for the proxy: an address, or unix:/PATH. Default: from the settings.",
         ),
     ] = None
+    service_ca: Annotated[str, Option(help="File with the certificate authorities for AgentGate behind https://.")] = (
+        EXAMPLE.service_ca
+    )
     listen: Annotated[str, Option(help="Address on which the proxy listens, such as 127.0.0.1:8000.")] = ""
     site_key: Annotated[str | None, Option(help="Key for a new site. Default: generated.")] = None
     out: Annotated[Path | None, Option(help="Folder for the proxy's files. Default: agentgate-proxy/SITE_KEY.")] = None
@@ -167,6 +170,7 @@ def _installation(site: Any, service: str, options: ProtectOptions, *, origin: s
     return Installation(
         site=site["siteKey"],
         service=service,
+        service_ca=options.service_ca,
         origin=origin,
         upstream=options.upstream,
         listen=options.listen,
