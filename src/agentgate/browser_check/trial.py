@@ -57,7 +57,7 @@ def request_facts(
         rates=rates,
         evidence=evidence,
         visitor=page.visitor,
-        # Browsers send no Sec-Fetch headers from a plain origin, also if the site's proxies use TLS. Where TLS ends in
+        # Browsers send no Sec-Fetch headers from a plain origin, also if the site's proxies use TLS. If TLS ends in
         # front of this service, the headers show that the origin is secure.
         is_plain=request.header("sec-fetch-site") is None and (not request.secure or page.origin.startswith("http:")),
     )
