@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agentgate.browser_check.budgets import TokenBudgets
 from agentgate.browser_check.clusters import Clusters
-from agentgate.browser_check.scrutiny import SILENT_OF_ADDRESS, SILENT_OF_NETWORK
-from agentgate.http.address import network_of
 from agentgate.http.request import Request
 from agentgate.lib.clock import SystemClock
-from agentgate.lib.limiter import Limiter
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 from bench.adversaries import packages
 from bench.adversaries.__main__ import make_plans, told
@@ -87,7 +85,7 @@ async def budget(addresses: tuple[str, ...], *, is_forged: bool = False) -> int:
     """Return how many checks of one machine, or of one that forges another each time, pass in an hour silently."""
     clock = SystemClock()
     cache = MemorySharedCache(clock)
-    limiter, clusters, passed = Limiter(cache, clock), Clusters(cache), 0
+    budgets, clusters, passed = TokenBudgets(cache), Clusters(cache), 0
     draw, now_ms = random.Random(1), clock.now_ms()
     signals: dict[str, Any] = {"platform": "Linux x86_64", "screen": {"width": 1366, "height": 768}, "userAgent": AGENT}
     for number in range(TRIES):
@@ -105,10 +103,8 @@ async def budget(addresses: tuple[str, ...], *, is_forged: bool = False) -> int:
         # One visit in ten moves the pointer, which is enough to be no `cluster.farm`.
         did = {"pointerMoves": draw.randrange(9, 300), "variation": draw.random()} if number % 10 == 0 else {}
         member = await clusters.observe(1, request, signals, did, now_ms)
-        of_address = await limiter.count(SILENT_OF_ADDRESS, address)
-        of_network = await limiter.count(SILENT_OF_NETWORK, network_of(address))
-        is_silent = {"cluster.budget", "cluster.farm"}.isdisjoint(member.labels)
-        passed += of_address and of_network and is_silent
+        if {"cluster.budget", "cluster.farm"}.isdisjoint(member.labels):
+            passed += not (await budgets.count(1, address, now_ms)).is_over()
     return passed
 
 

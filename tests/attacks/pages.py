@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from agentgate.browser_check.scrutiny import NETWORK_TOKENS_PER_HOUR, SILENT_OF_NETWORK, TOKENS_PER_HOUR
+from agentgate.browser_check.budgets import PER_HOUR, TokenBudgets
 from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.lib.limiter import Limiter
 from tests.attacks.gains import Gain
 from tests.proxies.visiting import (
     BROWSER,
@@ -311,10 +310,10 @@ def collect_tokens(site: Installed) -> Gain:
     application, network = site.service.application, f"127.12.{next(_networks) % 250}"
     view = application.refresher.sites.find(site.site_key)
     assert view is not None
-    limiter = Limiter(application.stores.shared_cache, application.clock)
-    counted = 2 * NETWORK_TOKENS_PER_HOUR - COLLECTED
-    for _ in range(counted):
-        site.service.run(limiter.count(SILENT_OF_NETWORK, f"{view.number}:{network}.0/24"))
+    budgets, counted = TokenBudgets(application.stores.shared_cache), PER_HOUR - COLLECTED
+    for number in range(counted):
+        address = f"{network}.{number % ADDRESSES + 1}"
+        site.service.run(budgets.count(view.number, address, application.clock.now_ms()))
     browsers = [BrowserBehindProxy(site, f"{network}.{number + 1}") for number in range(ADDRESSES)]
     tokens = asked = 0
     for browser in browsers * (2 * COLLECTED // ADDRESSES):
@@ -351,7 +350,7 @@ def pool_clearances(site: Installed, user_agents: int, most: int) -> Gain:
     issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
     clearances = Clearances(application.keyring, settings.clearance_seconds, issuer=issuer)
     pool = []
-    for number in range(2 * TOKENS_PER_HOUR):
+    for number in range(PER_HOUR):
         name = CHROME.replace("142", str(142 - number % user_agents))
         issued = clearances.issue(
             site_key=site.site_key,

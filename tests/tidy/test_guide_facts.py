@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from agentgate.browser_check import clusters, machines
+from agentgate.browser_check import budgets, clusters, machines
 from agentgate.decision.scoring import compare, features, model_file, promotion
 from agentgate.decision.signals.families import FAMILIES, OF_PROGRAMS
 from agentgate.decision.threat_data import search_verification as crawlers
@@ -25,6 +25,11 @@ from tests.tidy.sources import ROOT
 KIB = 1_024
 STATED = {
     "docs/verify-tokens.md": (
+        f"| address | {budgets.PER_HOUR} |",
+        f"| network | {budgets.PER_HOUR}, or {budgets.PER_ADDRESS} for each of its visiting addresses; ",
+        f"{budgets.PER_CROWDED} for each from {budgets.CROWD} addresses on, up to {budgets.MOST_ADDRESSES} |",
+        f"get at most {10 * budgets.network_most(25):,} tokens",
+        f"gets {budgets.network_most(254):,}, as does",
         f"The body is limited to {limits.SITEVERIFY_BODY_BYTES // KIB} KiB",
         f"for {limits.REDEMPTION_KEPT_HOURS} hours after expiry",
         f"{limits.REQUEST_ID_CHARACTERS.least} to {limits.REQUEST_ID_CHARACTERS.most} of `A-Z a-z 0-9 . _ : -`",
@@ -110,6 +115,8 @@ STATED = {
         f"cached for {crawlers.VERIFIED_MS // HOUR_MS} hours, forged ones for an hour",
         f"from {clusters.SHAPE_ADDRESSES} addresses and {clusters.SHAPE_SHARE:.0%} of the last {clusters.RECENT}",
         f"from {clusters.FARM_ADDRESSES} addresses in {clusters.FARM_NETWORKS} networks, {clusters.FARM_SHARE:.0%}",
+        f"its share of the day's earlier {clusters.EARLIER:,} or more",
+        "three times its share" if clusters.FARM_TIMES == 3 else "",
         f"{clusters.FARM_SINGLE:.0%} with their own address, at most {clusters.FARM_INPUT:.0%} with any input",
         f"at least {clusters.INPUT_EVENTS} events) from {clusters.INPUT_NETWORKS} networks",
         f"identical key and press timings from {clusters.RHYTHM_NETWORKS} networks",

@@ -33,6 +33,9 @@ SITES = 4_096
 # Addresses and share from which on a shape is a cluster, and a farm.
 SHAPE_ADDRESSES, SHAPE_SHARE = 32, 0.25
 FARM_ADDRESSES, FARM_NETWORKS, FARM_SHARE = 64, 8, 0.5
+# And this multiple of its share of the day's earlier checks, of which there are so many: identical kiosks and popular
+# laptops are always at their site.
+FARM_TIMES, EARLIER = 3, 1_024
 # Of a farm's checks, at least this share has distinct addresses, and at most this share has any input.
 FARM_SINGLE, FARM_INPUT = 0.7, 0.05
 # A shape with a debugger, from so many networks, and so large a part of the shape's checks.
@@ -64,6 +67,7 @@ SHAPE = (
 # The budget of a machine counts by its hardware: a farm can vary headers, languages, time zones, windows and zoom
 # without cost.
 HARDWARE, SCREEN = ("platform", "hardwareConcurrency", "renderer", "touchPoints"), ("width", "height")
+APPLE = ("iPhone", "iPad", "iPod")
 # A header that the site's adapter alone sets (`CheckAdmission.see`).
 JA4_HEADER = "x-ja4"
 JA4_NAME = JA4_HEADER.encode()
@@ -120,6 +124,32 @@ class Cluster(Struct):
         return max(_distinct(self.addresses), self.shared)
 
 
+class LatestChecks:
+    """A site's latest checks of one kind of evidence, and the number of the day's checks."""
+
+    def __init__(self) -> None:
+        self._order: deque[bytes] = deque()
+        self._counts: Counter[bytes] = Counter()
+        self._all = 0
+
+    def add(self, digest: bytes) -> float:
+        """Add a check, and return the digest's share of the latest ones."""
+        self._all += 1
+        self._order.append(digest)
+        self._counts[digest] += 1
+        if len(self._order) > RECENT:
+            oldest = self._order.popleft()
+            self._counts[oldest] -= 1
+            if not self._counts[oldest]:
+                del self._counts[oldest]
+        return self._counts[digest] / len(self._order)
+
+    def earlier_share(self, digest: bytes, count: int) -> float:
+        """Return the digest's share of the day's earlier checks, from its count of the day; 1 while they are few."""
+        earlier = self._all - len(self._order)
+        return (count - self._counts[digest]) / earlier if earlier >= EARLIER else 1.0
+
+
 class Clusters:
     """Counts visitors of a site with identical evidence."""
 
@@ -129,7 +159,7 @@ class Clusters:
         self._key = b""
         self._machines = Machines(shared_cache)
         self._known: OrderedDict[bytes, Cluster] = OrderedDict()
-        self._recent: OrderedDict[tuple[str, int], tuple[deque[bytes], Counter[bytes]]] = OrderedDict()
+        self._recent: OrderedDict[tuple[str, int], LatestChecks] = OrderedDict()
         # Headers of clusters, by site -> until when visitors with these headers get a higher difficulty.
         self._suspected: OrderedDict[tuple[int, bytes], int] = OrderedDict()
         self._now_ms = 0
@@ -153,22 +183,20 @@ class Clusters:
         )
         replays = await self._replays(seen, did, events)
         found = [*replays, *await self._paces(seen, did), *await self._handshakes(seen, request)]
-        shape = self._shape(site, request, signals)
+        agent = request.header("user-agent") or ""
+        told = [signals.get(name) for name in SHAPE]
+        shape = self._digest(b"shape", site, [told, agent, request.header("accept-language")])
+        cluster = await self._count(shape, seen)
+        found += await self._shapes(seen, shape, cluster, is_apple_phone=_is_apple_phone(agent, signals))
+        # No name of a browser escapes these.
         popular: FoundClusters = []
-        if shape is not None:
-            cluster = await self._count(shape, seen)
-            share = self._share(("shape", seen.site), shape)
-            shaped = many_labels("cluster.shape", cluster, share)
-            # Millions of phones are the same, and most pages that they open are only read.
-            is_phone = browser_class(request.header("user-agent") or "").mobile
-            found += [(label, shape) for label in shaped if not (is_phone and label == "cluster.farm")]
-            screen = read_evidence(signals).part("screen").values
-            hardware = [signals.get(name) for name in HARDWARE] + [screen.get(name) for name in SCREEN]
-            machine = self._digest(b"machine", site, hardware)
-            if await self._machines.is_over(machine, seen.network, tokens=machine_tokens, now_ms=now_ms):
-                popular.append(("cluster.budget", shape))
-            if signals.get("debugger") is True:
-                popular += await self._debuggers(seen, shape, cluster.count)
+        screen = read_evidence(signals).part("screen").values
+        hardware = [signals.get(name) for name in HARDWARE] + [screen.get(name) for name in SCREEN]
+        machine = self._digest(b"machine", site, hardware)
+        if await self._machines.is_over(machine, seen.network, tokens=machine_tokens, now_ms=now_ms):
+            popular.append(("cluster.budget", shape))
+        if signals.get("debugger") is True:
+            popular += await self._debuggers(seen, shape, cluster.count)
         if found:
             self._suspect(site, request)
         # Others who use a popular computer's budget up do not slow its people down.
@@ -201,7 +229,7 @@ class Clusters:
         # The steps are shifted each day, so that clients cannot stay on their edges.
         digest = self._digest(b"pace", seen.site, pace_of(rhythm, self._key[0] / 256))
         cluster = await self._count(digest, seen)
-        share = self._share(("pace", seen.site), digest)
+        share = self._shares(("pace", seen.site)).add(digest)
         is_many = _distinct(cluster.networks) >= PACE_NETWORKS and share >= PACE_SHARE
         return [("cluster.timing", digest)] if is_many else []
 
@@ -214,11 +242,22 @@ class Clusters:
         cluster = await self._count(digest, seen)
         engine = browser_class(request.header("user-agent") or "").engine
         cluster.engines[engine] = cluster.engines.get(engine, 0) + 1
-        share = self._share(("ja4", seen.site), digest)
+        share = self._shares(("ja4", seen.site)).add(digest)
         if cluster.count - max(cluster.engines.values()) < OTHER_ENGINES * cluster.count:
             return []
-        # Never a farm: behind a proxy that terminates TLS, all visitors share one handshake.
-        return [("cluster.ja4", digest)] if many_labels("cluster.ja4", cluster, share) else []
+        return [("cluster.ja4", digest)] if is_many(cluster, share) else []
+
+    async def _shapes(
+        self, seen: CountedCheck, shape: bytes, cluster: Cluster, *, is_apple_phone: bool
+    ) -> FoundClusters:
+        """Find a computer that many addresses have, and a farm of it."""
+        latest = self._shares(("shape", seen.site))
+        share = latest.add(shape)
+        if is_apple_phone or not is_many(cluster, share):
+            return []
+        usual = latest.earlier_share(shape, cluster.count)
+        labels = ["cluster.shape", "cluster.farm"] if is_farm(cluster, share, usual) else ["cluster.shape"]
+        return [(label, shape) for label in labels]
 
     async def _debuggers(self, seen: CountedCheck, shape: bytes, checks: int) -> FoundClusters:
         """Find a shape that many networks have with a debugger."""
@@ -277,32 +316,12 @@ class Clusters:
         total = await self._shared_cache.add(name, int(is_first), ttl_ms=DAY_MS)
         cluster.shared = max(cluster.shared, _estimate(total))
 
-    def _share(self, kind: tuple[str, int], digest: bytes) -> float:
-        """Add a check to the latest of a kind and site, and return the digest's share of them."""
-        if kind not in self._recent:
-            self._recent[kind] = deque(), Counter()
-            if len(self._recent) > SITES:
-                self._recent.popitem(last=False)
-        order, counts = self._recent[kind]
-        order.append(digest)
-        counts[digest] += 1
-        if len(order) > RECENT:
-            oldest = order.popleft()
-            counts[oldest] -= 1
-            if not counts[oldest]:
-                del counts[oldest]
-        return counts[digest] / len(order)
-
-    def _shape(self, site: int, request: Request, signals: Mapping[str, Any]) -> bytes | None:
-        """Return the digest of a computer's evidence; None for Apple's phones, of which millions are the same."""
-        agent = request.header("user-agent") or ""
-        browser = browser_class(agent)
-        if browser.engine == "safari" and browser.mobile:
-            return None
-        told = [signals.get(name) for name in SHAPE]
-        if all(value is None for value in told):
-            return None
-        return self._digest(b"shape", site, [told, agent, request.header("accept-language")])
+    def _shares(self, kind: tuple[str, int]) -> LatestChecks:
+        """Return the latest checks of a kind and site."""
+        latest = self._recent.setdefault(kind, LatestChecks())
+        if len(self._recent) > SITES:
+            self._recent.popitem(last=False)
+        return latest
 
     def _headers(self, request: Request) -> bytes:
         told = [request.header(name) for name in ("user-agent", "accept-language", "sec-ch-ua-platform")]
@@ -321,18 +340,27 @@ def is_replay(cluster: Cluster) -> bool:
     return _distinct(cluster.networks) >= INPUT_NETWORKS or cluster.distinct >= INPUT_ADDRESSES
 
 
-def many_labels(label: str, cluster: Cluster, share: float) -> list[str]:
-    """Return the labels of a computer's or handshake's counts: many addresses, and a farm."""
-    if cluster.distinct < SHAPE_ADDRESSES or share < SHAPE_SHARE:
-        return []
-    is_farm = (
+def is_many(cluster: Cluster, share: float) -> bool:
+    """Return whether a computer or handshake comes from many addresses, and often."""
+    return cluster.distinct >= SHAPE_ADDRESSES and share >= SHAPE_SHARE
+
+
+def is_farm(cluster: Cluster, share: float, usual: float) -> bool:
+    """Return whether a computer without input came to be half of a site's checks. `usual`: its share before."""
+    return (
         cluster.distinct >= FARM_ADDRESSES
         and _distinct(cluster.networks) >= FARM_NETWORKS
-        and share >= FARM_SHARE
+        and share >= max(FARM_SHARE, FARM_TIMES * usual)
         and _distinct(cluster.addresses) >= FARM_SINGLE * min(cluster.count, BITS)
         and cluster.with_input <= FARM_INPUT * cluster.count
     )
-    return [label, "cluster.farm"] if is_farm else [label]
+
+
+def _is_apple_phone(agent: str, signals: Mapping[str, Any]) -> bool:
+    """Return whether the measurements agree with the name of Apple's phones, of which millions are the same."""
+    browser = browser_class(agent)
+    is_claimed = browser.engine == "safari" and browser.mobile
+    return is_claimed and signals.get("platform") in APPLE and bool(read_evidence(signals).number("touchPoints"))
 
 
 def _distinct(bitmap: int) -> int:

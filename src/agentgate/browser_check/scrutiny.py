@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from agentgate.browser_check.admission import AdmittedPage
+from agentgate.browser_check.budgets import TokenBudgets
 from agentgate.browser_check.clusters import ClusterMembership, Clusters
 from agentgate.browser_check.judge import Proof
 from agentgate.browser_check.private_tokens import PrivateTokens
@@ -20,7 +21,7 @@ from agentgate.browser_check.step_up import counts_of, was_counted
 from agentgate.browser_check.trial import Trial
 from agentgate.browser_check.work import WorkLevel
 from agentgate.decision.signals.evidence import read_evidence
-from agentgate.http.address import network_of, source_of
+from agentgate.http.address import network_of
 from agentgate.http.call import Call
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.enums import WidgetMode
@@ -32,13 +33,6 @@ from agentgate.lib.shared_cache import SharedCache
 # down the neighbors.
 FAILED_BY_VISITOR = Window("browser-failed-visitor", 5, HOUR_MS)
 FAILED_BY_NETWORK = Window("browser-failed-network", 20, HOUR_MS)
-# Checks that an address, and a network, may pass within an hour at a site before the difficulty rises. Beyond twice
-# that number, the challenge is interactive.
-TOKENS_PER_HOUR, NETWORK_TOKENS_PER_HOUR = 60, 240
-TOKENS_OF_ADDRESS = Window("browser-tokens-address", TOKENS_PER_HOUR, HOUR_MS)
-TOKENS_OF_NETWORK = Window("browser-tokens-network", NETWORK_TOKENS_PER_HOUR, HOUR_MS)
-SILENT_OF_ADDRESS = Window(TOKENS_OF_ADDRESS.name, 2 * TOKENS_PER_HOUR, HOUR_MS)
-SILENT_OF_NETWORK = Window(TOKENS_OF_NETWORK.name, 2 * NETWORK_TOKENS_PER_HOUR, HOUR_MS)
 # Budgets of farms. A network with this number of checks from clusters without human input gets the highest difficulty.
 CLUSTERED_CHECKS = Window("cluster-network", 5, HOUR_MS)
 # Right responses to the interactive challenge that count for such a cluster. One may be from the person whose input was
@@ -70,6 +64,7 @@ class Scrutiny:
         self._limiter = limiter
         self._shared_cache = shared_cache
         self._clusters = Clusters(shared_cache)
+        self._budgets = TokenBudgets(shared_cache)
 
     async def level(self, call: Call, page: AdmittedPage) -> WorkLevel:
         """Return the least work that network and cluster get."""
@@ -77,8 +72,7 @@ class Scrutiny:
         if await self._limiter.is_over(CLUSTERED_CHECKS, network):
             return WorkLevel.HIGH
         is_raised = (
-            await self._limiter.is_over(TOKENS_OF_ADDRESS, _at_site(page, source_of(request.address)))
-            or await self._limiter.is_over(TOKENS_OF_NETWORK, _at_site(page, network))
+            (await self._budgets.next(page.site.number, request.address, call.now)).is_over(part=2)
             or self._clusters.is_suspected(page.site.number, request)
             or await self.probes.has_failed(request.address)
             or await self._limiter.is_over(FAILED_BY_VISITOR, page.binding.visitor)
@@ -88,9 +82,8 @@ class Scrutiny:
 
     async def may_be_silent(self, call: Call, page: AdmittedPage) -> bool:
         """Count a check that passes; return whether address and network may pass it without a visible challenge."""
-        address, network = source_of(call.request.address), network_of(call.request.address)
-        of_address = await self._limiter.count(SILENT_OF_ADDRESS, _at_site(page, address))
-        return await self._limiter.count(SILENT_OF_NETWORK, _at_site(page, network)) and of_address
+        budget = await self._budgets.count(page.site.number, call.request.address, call.now)
+        return not budget.is_over()
 
     async def inspect(
         self, call: Call, page: AdmittedPage, challenge: StoredChallenge, body: VerifyInput, proof: Proof
@@ -202,10 +195,6 @@ def is_displayed(body: VerifyInput) -> bool:
     screen = read_evidence(body.signals).part("screen")
     counted = counts_of(body.interaction) if isinstance(body.interaction, dict) else None
     return screen.is_true("isTop") or (counted is not None and sum(counted) > 0)
-
-
-def _at_site(page: AdmittedPage, subject: str) -> str:
-    return f"{page.site.number}:{subject}"
 
 
 def _shown(challenge: StoredChallenge) -> str:

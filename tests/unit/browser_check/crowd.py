@@ -6,6 +6,12 @@ from agentgate.http.request import Request
 from tests.support.browser_client import CHROME, SIGNALS
 
 NOTHING = {"pointerMoves": 0, "touches": 0, "keys": 0, "scrolls": 0, "clicks": 0, "untrusted": 0, "durationMs": 0}
+ANDROID = CHROME.replace("Windows NT 10.0; Win64; x64", "Linux; Android 10; K").replace(" Safari", " Mobile Safari")
+IPHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+    "Version/18.6 Mobile/15E148 Safari/604.1"
+)
+PHONE = {**SIGNALS, "platform": "iPhone", "renderer": "Apple GPU", "touchPoints": 5, "userAgent": IPHONE, "plugins": 5}
 # The computers of visitors of one country.
 SCREENS = {(1920, 1080): 40, (1366, 768): 14, (1536, 864): 14, (2560, 1440): 12, (1440, 900): 8, (1280, 720): 12}
 GRAPHICS = (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentgate.browser_check import clusters as module
-from agentgate.browser_check.clusters import Cluster, Clusters, many_labels
+from agentgate.browser_check.clusters import EARLIER, Cluster, Clusters, is_farm
 from agentgate.browser_check.rhythm import rhythm_of
 from agentgate.decision.signals.detectors.browser_class import browser_class
 from agentgate.lib.clock import DAY_MS, SystemClock
@@ -15,14 +15,9 @@ from agentgate.storage.shared_cache.memory import MemorySharedCache
 from tests.population.visitors import population
 from tests.support.browser_client import CHROME, SIGNALS
 from tests.support.service import NOON_MS
-from tests.unit.browser_check.crowd import NOTHING, computer, input_of, request, somewhere
+from tests.unit.browser_check.crowd import IPHONE, NOTHING, PHONE, computer, input_of, request, somewhere
 
 pytestmark = pytest.mark.anyio
-IPHONE = (
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
-    "Version/18.6 Mobile/15E148 Safari/604.1"
-)
-PHONE = {**SIGNALS, "platform": "iPhone", "renderer": "Apple GPU", "touchPoints": 5, "userAgent": IPHONE, "plugins": 5}
 PEOPLE = 25_000
 # By engine: handshakes of releases that are in use.
 HANDSHAKES = {
@@ -190,19 +185,37 @@ async def test_a_farm_among_people_is_one_and_they_stay_none() -> None:
     assert next(number for number, labels in enumerate(farm) if labels) < 60
 
 
-async def test_a_farm_alone_is_challenged_before_its_hundredth_token() -> None:
-    draw, clusters = random.Random(6), Clusters(MemorySharedCache(SystemClock()))
-    members = [await clusters.observe(1, request(somewhere(draw)), SIGNALS, NOTHING, NOON_MS) for _ in range(400)]
+async def test_a_farm_that_comes_to_a_sites_people_is_challenged() -> None:
+    draw, clusters, people = random.Random(6), Clusters(MemorySharedCache(SystemClock())), []
+    for _ in range(EARLIER + module.RECENT):
+        member = await clusters.observe(1, request(somewhere(draw)), computer(draw), input_of(draw), NOON_MS)
+        people += member.labels
+    members = [await clusters.observe(1, request(somewhere(draw)), SIGNALS, NOTHING, NOON_MS) for _ in range(300)]
     seen = [member.labels for member in members]
 
-    assert next(number for number, labels in enumerate(seen) if "cluster.farm" in labels) < 100
+    assert people == []
+    assert next(number for number, labels in enumerate(seen) if "cluster.farm" in labels) < 160
     assert clusters.is_suspected(1, request("203.0.113.1"))
     assert not clusters.is_suspected(2, request("203.0.113.1"))
-    assert all("cluster.farm" in labels for labels in seen[120:])
+
+
+async def test_identical_kiosks_that_are_always_half_of_a_site_are_not_a_farm() -> None:
+    draw, clusters, labelled = random.Random(12), Clusters(MemorySharedCache(SystemClock())), set()
+    for number in range(4 * EARLIER):
+        is_kiosk = number % 5 < 3
+        sent = await clusters.observe(
+            1, request(somewhere(draw)), SIGNALS if is_kiosk else computer(draw), NOTHING, NOON_MS
+        )
+        labelled |= set(sent.labels)
+
+    assert "cluster.shape" in labelled
+    assert "cluster.farm" not in labelled
 
 
 async def test_a_companys_laptops_come_again_and_are_not_a_farm() -> None:
     draw, clusters = random.Random(7), Clusters(MemorySharedCache(SystemClock()))
+    for _ in range(EARLIER + module.RECENT):
+        await clusters.observe(1, request(somewhere(draw)), computer(draw), input_of(draw), NOON_MS)
     homes = [somewhere(draw) for _ in range(120)]
     seen = [
         await clusters.observe(1, request(home), SIGNALS, NOTHING, NOON_MS) for _ in range(8) for home in homes[:40]
@@ -231,7 +244,7 @@ async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         await clusters.observe(number % 7, request("203.0.113.1"), shape, NOTHING, NOON_MS)
 
     assert len(clusters._known) == 50
-    assert all(len(order) <= module.RECENT for order, _ in clusters._recent.values())
+    assert all(len(latest._order) <= module.RECENT for latest in clusters._recent.values())
 
 
 async def test_workers_count_addresses_together() -> None:
@@ -245,11 +258,24 @@ async def test_workers_count_addresses_together() -> None:
     assert not any(member.labels for member in alone)
 
 
-@pytest.mark.parametrize(("with_input", "labels"), [(0, ["cluster.shape", "cluster.farm"]), (20, ["cluster.shape"])])
-async def test_computers_at_which_someone_types_are_not_a_farm(with_input: int, labels: list[str]) -> None:
+@pytest.mark.parametrize(("with_input", "usual", "expected"), [(0, 0.1, True), (20, 0.1, False), (0, 0.4, False)])
+async def test_computers_with_input_or_a_usual_share_are_not_a_farm(
+    with_input: int, usual: float, *, expected: bool
+) -> None:
     draw = random.Random(10)
     cluster = Cluster(with_input=with_input)
     for _ in range(100):
         cluster.add(draw.getrandbits(64), draw.getrandbits(64))
 
-    assert many_labels("cluster.shape", cluster, share=0.9) == labels
+    assert is_farm(cluster, share=0.9, usual=usual) is expected
+
+
+async def test_a_computer_that_only_names_itself_a_phone_is_a_shape() -> None:
+    draw, labelled = random.Random(11), []
+    for signals in (SIGNALS, {**SIGNALS, "platform": "iPhone", "touchPoints": 0}, PHONE):
+        clusters = Clusters(MemorySharedCache(SystemClock()))
+        for _ in range(60):
+            member = await clusters.observe(1, request(somewhere(draw), IPHONE), signals, NOTHING, NOON_MS)
+        labelled.append(member.labels)
+
+    assert labelled == [("cluster.shape",), ("cluster.shape",), ()]

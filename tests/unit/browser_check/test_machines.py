@@ -17,7 +17,6 @@ pytestmark = pytest.mark.anyio
 MIDNIGHT_MS = NOON_MS // DAY_MS * DAY_MS
 NETWORKS = 10
 ASKED = {"cluster.budget", "cluster.farm"}
-ANDROID = CHROME.replace("Windows NT 10.0; Win64; x64", "Linux; Android 10; K").replace(" Safari", " Mobile Safari")
 
 
 def counted(clock: Any = None) -> Clusters:
@@ -75,37 +74,6 @@ async def test_a_farm_cannot_raise_its_own_budget_hour_by_hour() -> None:
         clock.ms = MIDNIGHT_MS + hour * HOUR_MS
         most = max(LEAST, USUAL_TIMES * NETWORKS * PER_NETWORK) + NETWORKS * PER_NETWORK
         assert await silent(clusters, 3_000, clock.ms) <= most
-
-
-@pytest.mark.parametrize("skew", [0, 1])
-async def test_people_with_one_popular_phone_in_many_networks_are_not_challenged(skew: int) -> None:
-    draw, clusters, labelled = random.Random(2), counted(), 0
-    networks = [f"100.{number >> 8}.{number & 255}" for number in range(500)]
-    weights = [1 / (rank + 1) ** skew for rank in range(500)]
-    for number in range(10_000):
-        address = f"{draw.choices(networks, weights)[0]}.{draw.randrange(1, 255)}"
-        # Half of the checks run as the page loads.
-        did = {**INTERACTION, "durationMs": number, "variation": draw.random()} if number % 2 else NOTHING
-        member = await clusters.observe(1, request(address), SIGNALS, did, NOON_MS)
-        labelled += "cluster.budget" in member.labels
-
-    assert labelled <= 100
-
-
-async def test_phones_that_only_load_pages_are_not_a_farm_and_have_a_budget_too() -> None:
-    draw, clusters, labelled = random.Random(4), counted(), 0
-    for _ in range(5_000):
-        address = f"100.64.{draw.randrange(250)}.{draw.randrange(1, 255)}"
-        member = await clusters.observe(1, request(address, ANDROID), SIGNALS, NOTHING, NOON_MS)
-        labelled += not ASKED.isdisjoint(member.labels)
-    # An attacker claims to be such a phone.
-    clusters, passed = counted(), 0
-    for number in range(3_000):
-        member = await clusters.observe(1, request(pooled(number), ANDROID), SIGNALS, NOTHING, NOON_MS)
-        passed += ASKED.isdisjoint(member.labels)
-
-    assert labelled == 0
-    assert passed <= LEAST + NETWORKS * PER_NETWORK
 
 
 async def test_people_elsewhere_do_not_pay_for_a_farm_with_their_computer() -> None:

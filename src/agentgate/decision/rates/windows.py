@@ -44,7 +44,7 @@ MOST_RESERVED = 40
 CALLS_PER_MINUTE = 600
 # All clearances of an address share a limit for so many browsers. Each further browser raises it, up to the most.
 BROWSERS_OF_A_LIMIT, MOST_BROWSERS = 50, 400
-# Clearances that an address gets in an hour without the visible check (`browser_check/scrutiny`).
+# Clearances that an address gets in an hour without the visible check (`browser_check/budgets`).
 SILENT_CLEARANCES = 120
 # Below so many pages within two minutes no browsers are counted.
 CROWD_FROM = 60

@@ -6,7 +6,7 @@ import random
 import pytest
 from msgspec import Struct, structs
 
-from agentgate.browser_check.scrutiny import TOKENS_PER_HOUR
+from agentgate.browser_check.budgets import PER_HOUR
 from agentgate.decision.rates.board import board_bytes, open_boards
 from agentgate.decision.rates.exchange import RateExchange
 from agentgate.decision.rates.part_budget import PER_PAGE
@@ -366,7 +366,7 @@ def test_browsers_with_a_clearance_raise_the_limit_of_their_address_up_to_a_boun
 
 def test_clearances_of_one_user_agent_or_without_a_check_raise_no_limit():
     """An attacker collects the clearances that one address gets without the visible check."""
-    assert SILENT_CLEARANCES == 2 * TOKENS_PER_HOUR
+    assert SILENT_CLEARANCES == PER_HOUR
     assert pages_of_a_pool(SILENT_CLEARANCES, user_agents=1) == 599
     assert pages_of_a_pool(2 * SILENT_CLEARANCES, user_agents=2) == 1_199
     assert pages_of_a_pool(1_000, user_agents=1_000, level=0) == 599
