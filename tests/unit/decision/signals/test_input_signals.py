@@ -201,6 +201,15 @@ def test_a_frame_and_a_pointer_that_only_passes_over_the_page_excuse_no_filled_f
     assert "input.untouched_form" in labels_of(filled=3, moves=40, frames=2)
 
 
+def test_a_form_in_a_frame_asks_only_without_a_press_on_the_page_around_it():
+    inside = {"isTop": False}
+
+    assert "input.untouched_form" not in labels_of(filled=3, active=True, screen=inside)
+    # An extension fills in the frame and claims nothing, or a client claims a frame only.
+    assert "input.untouched_form" in labels_of(filled=3, screen=inside)
+    assert "input.untouched_form" in labels_of(filled=3, active=True, screen={"isTop": None})
+
+
 @pytest.mark.parametrize("moves", [0, 40])
 def test_user_activation_without_a_cause_is_a_drivers(moves):
     assert "browser.unseen_activation" in labels_of(active=True, moves=moves)

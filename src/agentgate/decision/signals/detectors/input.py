@@ -187,9 +187,12 @@ def is_untouched(interaction: EvidencePart) -> bool:
     return is_watched and not pressed and not any(interaction.number(name) for name in PRESSES)
 
 
-def _untouched_form(interaction: EvidencePart, _request: SignalInput) -> bool:
+def _untouched_form(interaction: EvidencePart, request: SignalInput) -> bool:
     """Return whether text fields were filled in and sent without any input, and not by a password manager."""
-    typed = interaction.part("typed")
+    typed, screen = interaction.part("typed"), read_evidence(request.facts.evidence).part("signals").part("screen")
+    # A press on the page around a frame activates the frame too, if both have one origin.
+    if typed.is_true("active") and screen.is_false("isTop"):
+        return False
     filled = typed.number("filled") or 0
     is_sign_in = (typed.number("passwords") or 0) > 0 and filled <= MOST_SIGN_IN_FIELDS
     return filled > 0 and not typed.number("autofilled") and not is_sign_in and is_untouched(interaction)
