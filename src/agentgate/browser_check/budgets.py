@@ -48,6 +48,8 @@ class TokenBudgets:
         network = f"tokens:{site}:{network_of(address)}"
         # The number of the hour would be worth two budgets to a farm that begins shortly before the next one.
         began = await self._shared_cache.get(network)
+        if began is None and not amount:
+            return Budget(0, 0, PER_HOUR)
         if began is None:
             began = str(now_ms).encode()
             await self._shared_cache.put(network, began, ttl_ms=HOUR_MS)
