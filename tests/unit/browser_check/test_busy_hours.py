@@ -76,7 +76,7 @@ def pooled(number: int) -> str:
 
 
 def farm_visit(name: str, number: int) -> tuple[str, dict[str, Any]]:
-    """Return what a farm that has read the source says that it is."""
+    """Return the User-Agent and the measurements that a farm claims."""
     if name == "forged":
         return CHROME, {**SIGNALS, "screen": {"width": 800 + number, "height": 600 + number}}
     if name in KINDS:
