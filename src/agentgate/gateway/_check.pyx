@@ -34,7 +34,7 @@ from agentgate.gateway.rule_limits import COUNTED as COUNTED_PART, count_part, o
 from agentgate.gateway.site_snapshot import SiteSnapshot
 from agentgate.gateway.visitors import Visitor
 from agentgate.http.bearer_secret import bearer_secret
-from agentgate.http.connection.head import GIVEN
+from agentgate.http.connection.head_names import GIVEN
 from agentgate.http.connection.loop_budget import LoopBudget
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import MINUTE_MS
@@ -48,7 +48,7 @@ cdef extern from *:
 BUILD = AGENTGATE_BUILD.decode()
 
 cdef enum:
-    # As in head.GIVEN.
+    # As in head_names.GIVEN.
     AUTHORIZATION = 0
     SECRET = 1
     URL = 2

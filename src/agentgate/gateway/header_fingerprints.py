@@ -24,7 +24,7 @@ from agentgate.gateway.request.described_request import HOST, TARGETS, CheckForm
 from agentgate.gateway.request.navigation import OLD_BROWSER, is_navigation, is_old_browser
 from agentgate.gateway.request.target_headers import HOST_HEADERS
 from agentgate.gateway.route_protection import MethodClaims
-from agentgate.http.connection.head import KEPT
+from agentgate.http.connection.head_names import KEPT
 from agentgate.http.request_guard import Fields
 from agentgate.lib.bounded_cache import BoundedCache
 

@@ -13,7 +13,8 @@ from agentgate.gateway.request.described_request import FORGED, HOST, TARGETS
 from agentgate.gateway.request.original_request import FORWARDED_REQUEST, method_header
 from agentgate.gateway.request.target_headers import names_target
 from agentgate.gateway.route_protection import MethodClaims
-from agentgate.http.connection.head import KEPT, OF_CONNECTION
+from agentgate.http.connection.head import OF_CONNECTION
+from agentgate.http.connection.head_names import KEPT
 from agentgate.http.request_guard import MAX_HEADERS, is_plain_name, judge_host, judge_target
 from agentgate.sites.request_methods import OVERRIDE_HEADERS, has_fields
 

@@ -1,6 +1,6 @@
 """SiteSnapshot: a site's part of the snapshot. Cache keys of a site's entries contain it."""
 
-from agentgate.http.connection.head import KEPT
+from agentgate.http.connection.head_names import KEPT
 from agentgate.http.request_guard import Fields
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.sites.decoys import html_of, link_of, targets_on

@@ -39,6 +39,7 @@ SOURCES = (
     "gateway/snapshot.py",
     "gateway/visitors.py",
     "http/connection/head.py",
+    "http/connection/head_names.py",
     "http/connection/loop_budget.py",
     "lib/bounded_cache.py",
     "lib/telemetry/tracing.py",

@@ -17,7 +17,8 @@ from agentgate.gateway import header_fingerprints
 from agentgate.gateway.header_fingerprints import UNFIT, HeaderFingerprints, key_of
 from agentgate.gateway.header_layout import ADAPTERS, JA4, READ_VALUES, HeaderLayout
 from agentgate.gateway.route_protection import MethodClaims
-from agentgate.http.connection.head import KEPT, OF_CONNECTION
+from agentgate.http.connection.head import OF_CONNECTION
+from agentgate.http.connection.head_names import KEPT
 from agentgate.lib.enums import AgentVerdict
 from agentgate.server.demo.traffic import CLIENTS
 

@@ -5,7 +5,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from agentgate.http.connection import head
+from agentgate.http.connection import head_names
 
 cdef extern from *:
     const char* AGENTGATE_BUILD
@@ -30,10 +30,10 @@ cdef uint64_t ONES = 0x0101010101010101
 cdef uint64_t SPACES = ONES * 0x20
 cdef uint64_t HIGH_BITS = ONES * 0x80
 
-_uses = {**{_name: _place for _place, _name in enumerate(head.GIVEN)}, **dict.fromkeys(head.KEPT, KEPT)}
+_uses = {**{_name: _place for _place, _name in enumerate(head_names.GIVEN)}, **dict.fromkeys(head_names.KEPT, KEPT)}
 _names = sorted(_uses, key=len)
 assert len(_names) <= MOST_NAMES and max(map(len, _names)) <= LONGEST_NAME
-assert GIVEN_COUNT == len(head.GIVEN) and LONGEST == head.LONGEST_HEAD
+assert GIVEN_COUNT == len(head_names.GIVEN) and LONGEST == head_names.LONGEST_HEAD
 for _place, _name in enumerate(_names):
     memcpy(NAMES[_place], PyBytes_AS_STRING(_name), PyBytes_GET_SIZE(_name))
     USES[_place] = _uses[_name]

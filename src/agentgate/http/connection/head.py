@@ -8,50 +8,10 @@ the two. Requests that it does not accept are parsed.
 import re
 from collections.abc import Callable, Mapping
 
+from agentgate.http.connection.head_names import GIVEN, KEPT, LONGEST_HEAD
 from agentgate.http.request_guard import is_plain_name, judge_head
 from agentgate.lib.compiled import load_compiled
 
-# Values that are part of the key. Of every other header the name is enough.
-KEPT = (
-    b"accept",
-    b"accept-encoding",
-    b"connection",
-    b"content-length",
-    b"content-type",
-    b"expect",
-    b"host",
-    b"keep-alive",
-    b"sec-ch-ua",
-    b"sec-ch-ua-mobile",
-    b"sec-ch-ua-platform",
-    b"sec-fetch-dest",
-    b"sec-fetch-mode",
-    b"sec-fetch-site",
-    b"te",
-    b"trailer",
-    b"transfer-encoding",
-    b"upgrade",
-    b"x-forwarded-method",
-    b"x-http-method",
-    b"x-http-method-override",
-    b"x-ja4",
-    b"x-method-override",
-    b"x-original-method",
-)
-# Values that are returned with the key, in this order. The last two are used like the key's values, but visitors have
-# so many combinations of them that each would be a separate key.
-GIVEN = (
-    b"authorization",
-    b"x-agentgate-secret",
-    b"x-original-url",
-    b"x-original-address",
-    b"x-agentgate-request",
-    b"cookie",
-    b"x-request-id",
-    b"traceparent",
-    b"user-agent",
-    b"accept-language",
-)
 # Heads with one of these go through the parser: they concern the connection or announce a body.
 OF_CONNECTION = frozenset(
     (
@@ -66,7 +26,6 @@ OF_CONNECTION = frozenset(
         b"upgrade",
     )
 )
-LONGEST_HEAD = 4096
 
 _Value = bytes | None
 # The key, then what GIVEN names; None where a header did not come. Not a named tuple, which costs 3% of a check.

@@ -7,7 +7,8 @@ import httptools
 import pytest
 
 from agentgate.http.connection import head
-from agentgate.http.connection.head import GIVEN, KEPT, LONGEST_HEAD, cut_plainly, lines_plainly, read_length, split
+from agentgate.http.connection.head import cut_plainly, lines_plainly, read_length, split
+from agentgate.http.connection.head_names import GIVEN, KEPT, LONGEST_HEAD
 
 USUAL = (
     b"GET /v1/gateway/check?ok=200 HTTP/1.1\r\nHost: gate.example\r\nAuthorization: Bearer ags_x\r\n"
