@@ -21,11 +21,13 @@ from agentgate.decision.rates.windows import BROWSERS_OF_A_LIMIT, Counted, RateW
 from agentgate.decision.signals.facts import Rates
 from agentgate.decision.signals.request_class import RequestClass
 from agentgate.events import correlation as correlations
-from agentgate.events.decision_ids import EPOCH_MS, TIME_SHIFT, DecisionIds, encode_id
+from agentgate.events.count_buffer import WaitingSum
+from agentgate.events.decision_ids import _LAST_COUNT, EPOCH_MS, TIME_SHIFT, DecisionIds, encode_id
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import Repeated
 from agentgate.gateway import check as python_check
 from agentgate.gateway.decisions import CachedDecision
+from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.header_fingerprints import UNFIT, FingerprintKind, HeaderFingerprint
 from agentgate.gateway.pages import PageKind, SitePage
 from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
@@ -70,6 +72,7 @@ assert len(encode_id(1)) == ID_LENGTH
 cdef long long MINUTE = MINUTE_MS
 cdef long long EPOCH = EPOCH_MS
 cdef long long SHIFT = TIME_SHIFT
+cdef long long LAST_COUNT = _LAST_COUNT
 cdef long long NEAR = python_check.NEAR_LIMIT
 cdef long long CROWD = BROWSERS_OF_A_LIMIT
 cdef long long PARTS_OF_PAGE = PER_PAGE
@@ -142,6 +145,10 @@ cdef Slot DECISION_END = slot_of(CachedDecision, "end")
 cdef Slot DECIDED_LIMITS = slot_of(DecidedCheck, "limits")
 cdef Slot IDS_WORKER = slot_of(DecisionIds, "_worker")
 cdef Slot IDS_LAST = slot_of(DecisionIds, "_last")
+cdef Slot LOG_CALLER = slot_of(GatewayEventLog, "_caller")
+cdef Slot LOG_UNTIL_MS = slot_of(GatewayEventLog, "_until_ms")
+cdef Slot LOG_CALLS = slot_of(GatewayEventLog, "_calls")
+cdef Slot SUM_COUNTED = slot_of(WaitingSum, "counted")
 cdef Slot RECORDER_ROOM = slot_of(Recorder, "_room")
 cdef Slot RECORDER_SENT = slot_of(Recorder, "sent")
 
@@ -365,11 +372,24 @@ cdef class CompiledCheck:
             return self._take_plainly(data)
         # From here on the request counts, so it never starts again.
         check._data = data
-        self._event_log.note_call(caller, now)
+        self._note_call(caller, now, now_ms)
         try:
             return self._judge(&found, view, fingerprint, agent, tongues, now, now_ms)
         except Exception as problem:
             return check._answer_undecided(form, view, problem)
+
+    cdef int _note_call(self, object caller, object now, long long now_ms) except -1:
+        """Add to a count of the same caller that is waiting; else as Python does: `GatewayEventLog.note_call`."""
+        cdef object event_log = self._event_log, calls
+        cdef long long counted
+        if caller is get(event_log, LOG_CALLER) and now_ms < <long long>get(event_log, LOG_UNTIL_MS):
+            calls = get(event_log, LOG_CALLS)
+            counted = get(calls, SUM_COUNTED)
+            if counted:
+                put(calls, SUM_COUNTED, counted + 1)
+                return 0
+        event_log.note_call(caller, now)
+        return 0
 
     cdef object _judge(self, Scan* found, object view, object fingerprint, object agent, object tongues, object now, long long now_ms):
         """Decide about a request whose caller and headers are known: `GatewayCheck._judge`."""
@@ -550,15 +570,18 @@ cdef class CompiledCheck:
         cdef object ids = self._ids, recorder = self._recorder, correlation = None, worker = get(ids, IDS_WORKER), event
         cdef list queue
         cdef Py_ssize_t before
-        cdef long long decision = -1
+        cdef long long decision = -1, last = get(ids, IDS_LAST)
         if found.given[REQUEST_ID].start != NULL or found.given[TRACE].start != NULL:
             correlation = correlation_of(found.given[REQUEST_ID], found.given[TRACE])
         if worker is not None:
             decision = ((now_ms - EPOCH) << SHIFT) | <long long>worker
-        if decision > <long long>get(ids, IDS_LAST):
-            put(ids, IDS_LAST, decision)
-        else:
+            if decision <= last:
+                # Another one of the same millisecond, while there is room for it.
+                decision = last + 1 if last & LAST_COUNT != LAST_COUNT else -1
+        if decision < 0:
             decision = ids.next_at(now)
+        else:
+            put(ids, IDS_LAST, decision)
         event = Repeated(decision, visitor, duration_us, pattern, correlation)
         queue = self._queue
         before = PyList_GET_SIZE(queue)

@@ -27,6 +27,10 @@ SAME_MS = SECOND_MS
 class GatewayEventLog:
     """Records checks, without waiting for I/O."""
 
+    __slots__ = (
+        "_caller", "_calls", "_ids", "_key", "_recorder", "_until_ms", "_uses", "block_feed", "decoys", "suggest",
+    )  # fmt: skip
+
     def __init__(
         self,
         recorder: Recorder,

@@ -24,6 +24,7 @@ SOURCES = (
     "decision/rates/sharing.py",
     "decision/rates/windows.py",
     "events/correlation.py",
+    "events/count_buffer.py",
     "events/decision_ids.py",
     "events/recorder.py",
     "events/records.py",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.decision.scoring.models import ModelDirectory
+from agentgate.events.decision_ids import _LAST_COUNT, DecisionIds
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from tests.api.public.cached_gateway import ADDRESSES, Proxy, Side, plain_request
 from tests.api.public.compiled_pair import compare_traffic
@@ -90,6 +91,26 @@ def test_both_checks_count_in_one_place(service: RunningService, gate: Gate) -> 
     assert reasons == [False] * GATEWAY_REQUESTS_PER_MINUTE + [True] * 2
     events = side.recorder._queue
     assert len({event.id for event in events}) == len(events) == side.recorder.sent == len(reasons)
+
+
+@pytest.mark.timeout(300)
+def test_ids_of_one_millisecond_are_those_that_python_makes(service: RunningService, gate: Gate) -> None:
+    side, data = compiled_side(service), plain_request(gate, "a=b", "/")
+    ask(service, side, data)
+    ids = side.gate._event_log._ids
+    # Room for one more.
+    ids._last = ids._last | _LAST_COUNT ^ 1
+    expected = DecisionIds(service.clock, ids.worker)
+    expected._last = ids._last
+
+    async def ask_again() -> list[int]:
+        for _ in range(4):
+            side.gate.take(data)
+        return [event.id for event in side.recorder._queue[-4:]]
+
+    made = service.run(ask_again())
+    assert made == [expected.next() for _ in range(4)]
+    assert made[1] - made[0] > _LAST_COUNT > made[3] - made[1]
 
 
 @pytest.mark.timeout(300)
