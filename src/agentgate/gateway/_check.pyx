@@ -16,9 +16,9 @@ from agentgate.lib._slots cimport Slot, get, put, slot_of
 
 from time import perf_counter_ns
 
-from agentgate.decision.rates.part_budget import MOST as MOST_PARTS, PER_PAGE, PartBudget
+from agentgate.decision.rates.part_budget import MOST as MOST_PARTS, OPEN_MS, PER_PAGE, PartBudget
 from agentgate.decision.rates.windows import BROWSERS_OF_A_LIMIT, Counted, RateWindows, _Window
-from agentgate.decision.signals.facts import Rates
+from agentgate.decision.signals.facts import PartState, Rates
 from agentgate.decision.signals.request_class import RequestClass
 from agentgate.events import correlation as correlations
 from agentgate.events.count_buffer import WaitingSum
@@ -77,9 +77,11 @@ cdef long long NEAR = python_check.NEAR_LIMIT
 cdef long long CROWD = BROWSERS_OF_A_LIMIT
 cdef long long PARTS_OF_PAGE = PER_PAGE
 cdef long long PARTS = MOST_PARTS
+cdef long long OPEN = OPEN_MS
 cdef Py_ssize_t LONGEST_REQUEST_ID = correlations._MOST_CHARACTERS
 cdef object NAVIGATION = RequestClass.PAGE
 cdef object COUNTED = COUNTED_PART
+cdef object PAID = PartState.PAID
 cdef object NO_FIELDS = python_check._NO_FIELDS
 cdef bytes DESCRIBED = python_check._DESCRIBED
 cdef object with_own_figures = python_check._with_own_figures
@@ -94,6 +96,7 @@ cdef Slot FINGERPRINT_JA4 = slot_of(HeaderFingerprint, "ja4")
 cdef Slot FINGERPRINT_IS_PROGRAM = slot_of(HeaderFingerprint, "is_program")
 cdef Slot FINGERPRINT_IS_COUNTED = slot_of(HeaderFingerprint, "is_counted")
 cdef Slot FINGERPRINT_NEEDS_FIELDS = slot_of(HeaderFingerprint, "needs_fields")
+cdef Slot FINGERPRINT_PROGRAM = slot_of(HeaderFingerprint, "program")
 cdef Slot FINGERPRINT_TAG = slot_of(HeaderFingerprint, "tag")
 cdef Slot KIND_FORM = slot_of(FingerprintKind, "form")
 cdef Slot KIND_REQUEST_CLASS = slot_of(FingerprintKind, "request_class")
@@ -110,6 +113,7 @@ cdef Slot SITE_COOKIE_NAME = slot_of(SiteSnapshot, "cookie_name")
 cdef Slot PAGE_KIND = slot_of(SitePage, "kind")
 cdef Slot PAGE_TARGET = slot_of(SitePage, "target")
 cdef Slot PAGE_KIND_ORIGIN = slot_of(PageKind, "origin")
+cdef Slot PAGE_KIND_IS_FILE = slot_of(PageKind, "is_file")
 cdef Slot PAGE_KIND_OPEN_PATH = slot_of(PageKind, "open_path")
 cdef Slot VISITOR_LABELS = slot_of(Visitor, "labels")
 cdef Slot VISITOR_BROWSER = slot_of(Visitor, "browser")
@@ -129,7 +133,9 @@ cdef Slot WINDOW_OTHERS = slot_of(_Window, "others")
 cdef Slot WINDOW_BEFORE = slot_of(_Window, "before")
 cdef Slot WINDOW_ASK_AT = slot_of(_Window, "ask_at")
 cdef Slot WINDOW_CROWD = slot_of(_Window, "crowd")
+cdef Slot WINDOW_FILES = slot_of(_Window, "files")
 cdef Slot RATES_END_MS = slot_of(RateWindows, "_end_ms")
+cdef Slot RATES_FILES = slot_of(RateWindows, "_files")
 cdef Slot RATES_TURNS = slot_of(RateWindows, "_turns")
 cdef Slot PARTS_AT_MS = slot_of(PartBudget, "at_ms")
 cdef Slot PARTS_LEFT = slot_of(PartBudget, "left")
@@ -438,6 +444,8 @@ cdef class CompiledCheck:
             visitor_rate, network_rate = rates.visitor, rates.network
             if rates.visitor >= NEAR and get(get(fingerprint, FINGERPRINT_KIND), KIND_REQUEST_CLASS) is NAVIGATION:
                 visitor_rate = self._count_page(counted, visitor_rate, now)
+        elif get(kind, PAGE_KIND_IS_FILE) and self._count_file(fingerprint, counted, now_ms, &rates):
+            visitor_rate, network_rate, parts = rates.visitor, rates.network, PAID
         else:
             visitor_rate, network_rate, parts = count_part(check._decider, fingerprint, page, counted, now)
         if get(kind, PAGE_KIND_OPEN_PATH) is not None:
@@ -546,6 +554,28 @@ cdef class CompiledCheck:
                 return found
         found.visitor, found.network = self._count_again(counted, now)
         return found
+
+    cdef bint _count_file(self, object fingerprint, object counted, long long now_ms, CountedRates* found) except -1:
+        """Count a file of an open page in current windows, as `count_file` does; False leaves it to Python.
+
+        Of requests that are not simply counted, only those of named programs may be no subresources.
+        """
+        cdef object rates = self._rates, budget = get(counted, COUNTED_BUDGET), window, network
+        cdef long long files, page_ms, rest_ms = MINUTE - now_ms % MINUTE
+        if budget is None or get(counted, COUNTED_TAG) != get(fingerprint, FINGERPRINT_TAG) or get(fingerprint, FINGERPRINT_PROGRAM) is not None:
+            return False
+        if now_ms >= <long long>get(rates, RATES_END_MS) or <long long>get(counted, COUNTED_TURN) != <long long>get(rates, RATES_TURNS):
+            return False
+        page_ms = get(budget, PARTS_PAGE_MS)
+        window, network = get(counted, COUNTED_WINDOW), get(counted, COUNTED_NETWORK)
+        files = <long long>get(window, WINDOW_FILES) + 1
+        if page_ms <= 0 or now_ms - page_ms >= OPEN or files > <long long>get(rates, RATES_FILES) * <long long>get(window, WINDOW_CROWD) // CROWD:
+            return False
+        put(window, WINDOW_FILES, files)
+        found.visitor = found.network = self._rate(window, get(window, WINDOW_OWN), rest_ms)
+        if network is not None:
+            found.network = self._rate(network, get(network, WINDOW_OWN), rest_ms)
+        return True
 
     cdef long long _rate(self, object window, long long own, long long rest_ms) except -1:
         cdef long long rate = own + <long long>get(window, WINDOW_OTHERS) + <long long>get(window, WINDOW_BEFORE) * rest_ms // MINUTE
