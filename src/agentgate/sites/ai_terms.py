@@ -83,8 +83,8 @@ def robots_txt(own: str, use: AiUse | None, crawlers: Iterable[NamedCrawler], li
     lines = [own, ""] if own else []
     lines += ["# AI use of this site", f"License: {license_url}", ""]
     lines += ["User-agent: *", f"Content-Signal: {content_signal(use)}", f"Content-Usage: {content_usage(use)}"]
-    if not own:
-        lines.append("Allow: /")
+    # Names that follow a group without a rule belong to it (RFC 9309): `Disallow: /` would apply to all crawlers.
+    lines.append("Disallow:" if own else "Allow: /")
     if closed:
         lines += ["", *(f"User-agent: {token}" for token in closed), "Disallow: /"]
     return "\n".join(lines) + "\n"

@@ -1,7 +1,6 @@
 """Check of robots.txt: does the site publish what the gateway decides about AI crawlers?"""
 
-from urllib.robotparser import RobotFileParser
-
+from agentgate.sites.rules.patterns.robots_rules import RobotsRules, RobotsVerdict
 from agentgate_tools.doctor.asking import Asked, NoAnswer, Site
 from agentgate_tools.doctor.checks import Installation
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
@@ -42,10 +41,10 @@ def check_robots(installation: Installation) -> Finding:
 
 def disagreements(served: str, terms: str, path: str) -> list[str]:
     """Return each difference between a site's file and the terms, in one phrase."""
-    theirs, ours = _parser(served), _parser(terms)
+    theirs, ours = RobotsRules(served).judge(path), RobotsRules(terms).judge(path)
     found = []
     for name in CRAWLERS:
-        says, does = theirs.can_fetch(name, path), ours.can_fetch(name, path)
+        says, does = _may_read(theirs, name), _may_read(ours, name)
         if says != does:
             found.append(f"{name} is {_word(says)} by robots.txt and {_word(does)} by AgentGate")
     return found + [
@@ -60,10 +59,8 @@ def _is_readable(site: Site, crawler: str) -> bool:
     return answer is not None and answer.status == 200
 
 
-def _parser(text: str) -> RobotFileParser:
-    parser = RobotFileParser()
-    parser.parse(text.splitlines())
-    return parser
+def _may_read(verdict: RobotsVerdict | None, crawler: str) -> bool:
+    return verdict is None or not verdict.disallows(crawler.lower(), is_closed=False)
 
 
 def _values(text: str, name: str) -> str:

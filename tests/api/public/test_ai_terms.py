@@ -5,6 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from agentgate.sites.rules.patterns.robots_rules import RobotsRules
 from tests.api.public.ai_use import use_for
 from tests.support.gateway import Gate
 from tests.support.service import RunningService
@@ -46,6 +47,19 @@ def test_the_owners_file_comes_first(service: RunningService) -> None:
     assert text.startswith(OWN)
     assert "Allow: /\n" not in text.replace("Disallow: /\n", "")
     assert robots(gate).can_fetch("PerplexityBot", "/page") is False
+
+
+def test_other_crawlers_may_read_a_site_with_its_own_file(service: RunningService) -> None:
+    gate = Gate(service)
+    service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"robotsTxt": OWN})
+    use_for(gate, training="block")
+
+    # Groups as RFC 9309 has them: names that follow one another share the next rules, whatever lines are between.
+    found = RobotsRules(read(gate, "robots.txt").text).judge("/page")
+
+    assert found is not None
+    answers = {name: found.disallows(name, is_closed=False) for name in ("gptbot", "googlebot", "oai-searchbot")}
+    assert answers == {"gptbot": True, "googlebot": False, "oai-searchbot": False}
 
 
 def test_the_license_has_the_free_the_sold_and_the_prohibited_uses(service: RunningService) -> None:
