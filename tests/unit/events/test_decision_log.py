@@ -1,7 +1,6 @@
 """A log line for one of every N decisions."""
 
-import structlog
-from structlog.testing import capture_logs
+from structlog.testing import CapturingLogger
 
 from agentgate.events.decision_ids import write_id
 from agentgate.events.decision_log import DecisionLog
@@ -12,15 +11,14 @@ PATTERN = Pattern(new_event(reasons=("allowed",)))
 
 
 def _lines(every: int, *sizes: int) -> list[dict[str, object]]:
-    with capture_logs() as lines:
-        log = DecisionLog(every, lambda _: "site_a")
-        log._logger = structlog.get_logger("agentgate.decision")
-        number = 0
-        for size in sizes:
-            batch = [Repeated(number + each, 7, 12, PATTERN, (f"r{number + each}", None)) for each in range(size)]
-            log.add(batch)
-            number += size
-    return [dict(line) for line in lines]
+    log, captured, number = DecisionLog(every, lambda _: "site_a"), CapturingLogger(), 0
+    # Independent of the level that another test has set.
+    log._logger = captured
+    for size in sizes:
+        batch = [Repeated(number + each, 7, 12, PATTERN, (f"r{number + each}", None)) for each in range(size)]
+        log.add(batch)
+        number += size
+    return [{"event": call.args[0], **call.kwargs} for call in captured.calls]
 
 
 def test_none_are_logged_unless_asked_for() -> None:
