@@ -23,8 +23,8 @@ Methods = frozenset[str] | None
 MOST_WORDS = 1_024
 MOST_FRAGMENTS = 64
 
-# A table of more routes is compiled with its site, outside the event loop: that takes more than 0.1 ms.
-FEW_ROUTES = 16
+# A larger table is compiled with its site, outside the event loop: that takes more than a millisecond.
+FEW_ROUTES, FEW_BYTES = 16, 1_024
 
 
 class MatchedRoute(NamedTuple):
@@ -52,7 +52,7 @@ class RouteTable:
         self.is_empty = not self._routes
         self.has_all_paths = any(_is_prefix(each) and _path(each) == "/" for each in self._routes)
         self._is_compiled = False
-        if len(self._routes) > FEW_ROUTES:
+        if len(self._routes) > FEW_ROUTES or sum(map(len, self._paths)) > FEW_BYTES:
             self._compile()
 
     def _compile(self) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from agentgate.sites.records import SiteRoute
 from agentgate.sites.request_methods import methods_of
-from agentgate.sites.route_table import FEW_ROUTES, RouteTable
+from agentgate.sites.route_table import FEW_BYTES, FEW_ROUTES, RouteTable
 
 THREADS, ROUNDS = 8, 50
 
@@ -18,6 +18,15 @@ def test_tables_compiled_early_and_late_find_the_same_routes(count: int) -> None
     assert [table.find("GET", f"/item{n}").action for n in range(count)] == [f"act-{n}" for n in range(count)]
     assert table.find("GET", "/other").action is None
     assert [found.action for found in table.matches(methods_of("GET", b"/%69tem0"), b"/%69tem0")] == ["act-0"]
+
+
+@pytest.mark.parametrize(("length", "is_early"), [(FEW_BYTES, False), (FEW_BYTES + 1, True)])
+def test_long_paths_are_compiled_with_their_site(length: int, is_early: bool) -> None:  # noqa: FBT001 - a case
+    half = length // 2
+    paths = ["/" + "a" * (half - 1), "/" + "b" * (length - half - 1)]
+    table = RouteTable([SiteRoute(method="GET", path=path, action="read") for path in paths])
+
+    assert table._is_compiled is is_early
 
 
 def test_an_unreadable_path_fails_before_any_request() -> None:
