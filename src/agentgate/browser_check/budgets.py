@@ -54,9 +54,13 @@ class TokenBudgets:
             began = str(now_ms).encode()
             await self._shared_cache.put(network, began, ttl_ms=HOUR_MS)
         name = f"{network}:{began.decode()}"
-        of_address = await self._count(f"{name}:{source_of(address)}", amount)
-        addresses = await self._count(f"{name}:addresses", amount * (of_address == 1))
-        return Budget(of_address, await self._count(f"{name}:all", amount), network_most(addresses))
+        source = f"{name}:{source_of(address)}"
+        # Not by the count: while Redis is unavailable, the first check counts for all workers.
+        is_new = amount > 0 and await self._shared_cache.take_once(f"{source}:seen", ttl_ms=HOUR_MS)
+        addresses = await self._count(f"{name}:addresses", int(is_new))
+        return Budget(
+            await self._count(source, amount), await self._count(f"{name}:all", amount), network_most(addresses)
+        )
 
     async def _count(self, key: str, amount: int) -> int:
         return await self._shared_cache.add(key, amount, ttl_ms=HOUR_MS)

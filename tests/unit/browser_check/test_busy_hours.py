@@ -180,3 +180,14 @@ async def test_an_ipv6_network_brings_no_more_addresses_than_an_ipv4_one() -> No
         passed += not (await budgets.count(1, f"2001:db8:1:{number:x}::1", NOON_MS)).is_over()
 
     assert passed == 254 * PER_CROWDED
+
+
+async def test_workers_without_redis_count_the_addresses_of_a_network() -> None:
+    budgets = TokenBudgets(MemorySharedCache(Clock(), workers=2))
+    for number in range(CROWD):
+        found = await budgets.count(1, f"198.18.7.{number}", NOON_MS)
+        found = await budgets.count(1, f"198.18.7.{number}", NOON_MS)
+
+    # Each of two workers counts for both, addresses too.
+    assert found == (4, 4 * CROWD, 2 * CROWD * PER_CROWDED)
+    assert not found.is_over()
