@@ -72,7 +72,7 @@ class _Scan(NamedTuple):
 
 
 class _Counted:
-    """How often the values of filters occur: on closed days, and by hour on days that were looked at."""
+    """How often the values of filters occur: on closed days, and by hour on days that have been scanned."""
 
     def __init__(self, closed: dict[int, _ByValue]) -> None:
         self._closed = closed
