@@ -21,7 +21,7 @@ def test_tables_compiled_early_and_late_find_the_same_routes(count: int) -> None
 
 
 @pytest.mark.parametrize(("length", "is_early"), [(FEW_BYTES, False), (FEW_BYTES + 1, True)])
-def test_long_paths_are_compiled_with_their_site(length: int, is_early: bool) -> None:  # noqa: FBT001 - a case
+def test_long_paths_are_compiled_with_their_site(length: int, is_early: bool) -> None:
     half = length // 2
     paths = ["/" + "a" * (half - 1), "/" + "b" * (length - half - 1)]
     table = RouteTable([SiteRoute(method="GET", path=path, action="read") for path in paths])
